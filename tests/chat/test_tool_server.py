@@ -182,3 +182,31 @@ async def test_a_call_that_says_not_who_it_is_for_is_refused(database: Database)
         "undo_last_change",
     ]
     assert "user" not in json.dumps([tool.input_schema for tool in listed.tools])
+
+
+@pytest.mark.requirement("CHAT-TOOLS")
+async def test_several_tasks_are_changed_postponed_and_left_alone_by_their_names(hands: Hands) -> None:
+    for title, due in (
+        ("buy milk", "2026-03-05"),
+        ("pay the rent", "2026-03-31"),
+        ("water the plants", None),
+    ):
+        await hands("add_task", title=title, due_date=due)
+
+    postponed = await hands("update_task", task="milk and rent", postpone_days=2, priority="High")
+    undated = await hands("update_task", task="plants", postpone_days=2)
+    asked = await hands("delete_task", task="'buy milk' and 'pay the rent'")
+    bulk = await hands("change_all_tasks", operation="complete_all", except_tasks=["the rent"])
+    found = await hands("list_tasks", about="rent")
+
+    assert [task["due_date"] for task in postponed["data"]["tasks"]] == ["2026-03-07", "2026-04-02"]
+    assert undated["error"]["message"] == "'water the plants' has no due date. Which day shall it be due?"
+    assert asked["error"]["message"] == (
+        "Do you really want to delete 'buy milk' and 'pay the rent'? Reply 'yes delete' to confirm."
+    )
+    assert bulk["error"]["message"] == (
+        "I'll leave 'pay the rent' as it is. That's a big action. Confirm with 'yes complete all'."
+    )
+    assert [(task["title"], task["completed"]) for task in found["data"]["tasks"]] == [
+        ("pay the rent", False)
+    ]

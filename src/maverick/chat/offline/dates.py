@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import cache
 from typing import NamedTuple
 
 _DAYS = [day.lower() for day in calendar.day_name]
@@ -44,7 +45,7 @@ _BEFORE = r"(?:,?\s*\b(?:(?:which|that) is\s+)?(?:due|by|on|for|until|till|befor
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    pattern: re.Pattern[str]
+    pattern: str
     read: Callable[[re.Match[str], date], date | None]
 
 
@@ -141,7 +142,7 @@ def take_date(text: str, today: date) -> tuple[date | None, str]:
 
 def _first(text: str, today: date) -> tuple[date, tuple[int, int]] | None:
     for form in _FORMS:
-        for match in form.pattern.finditer(text):
+        for match in _compiled(form.pattern).finditer(text):
             day = form.read(match, today)
             if day is not None:
                 return day, match.span()
@@ -149,7 +150,12 @@ def _first(text: str, today: date) -> tuple[date, tuple[int, int]] | None:
 
 
 def _form(pattern: str, read: Callable[[re.Match[str], date], date | None]) -> _Form:
-    return _Form(re.compile(rf"{_BEFORE}{pattern}\b(?!['’]s)", re.IGNORECASE), read)
+    return _Form(rf"{_BEFORE}{pattern}\b(?!['’]s)", read)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
 
 
 def _in_days(number: int) -> Callable[[re.Match[str], date], date]:

@@ -6,8 +6,8 @@ Patterns are tried in order; the first that matches decides.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date
+from functools import cache
 
 from msgspec.structs import replace
 
@@ -16,6 +16,7 @@ from maverick.chat.offline.readings import (
     Heard,
     Reader,
     add,
+    add_dated,
     add_deed,
     add_for_other,
     add_several,
@@ -48,12 +49,6 @@ from maverick.chat.offline.wording import (
 )
 from maverick.chat.verbs import BASE_FORMS
 from maverick.providers.offline import RequestedCall
-
-
-@dataclass(frozen=True, slots=True)
-class _Sentence:
-    pattern: re.Pattern[str]
-    read: Reader
 
 
 def read_sentence(said: str, answered: str, today: date) -> list[RequestedCall] | None:
@@ -93,18 +88,18 @@ def _one(text: str, answered: str, today: date, *, may_change: bool) -> list[Req
         if not found or found[0].tool_name != "change_all_tasks":
             return None
         return [replace(found[0], arguments={**found[0].arguments, "except_tasks": several(but["kept"])})]
-    for sentence in _SENTENCES:
-        if not may_change and sentence.read not in (list_tasks, look_up):
+    for sentence, reader in _SENTENCES:
+        if not may_change and reader not in (list_tasks, look_up):
             continue
-        match = sentence.pattern.fullmatch(heard.text)
-        if match is not None and (calls := sentence.read(heard, match)) is not None:
+        match = _pattern(sentence).fullmatch(heard.text)
+        if match is not None and (calls := reader(heard, match)) is not None:
             return calls
     return None
 
 
 _ASKS = re.compile(
     r"(?:did (?:i|we|you|he|she|they|it|anyone)|does|has|had|is|are|was|were|am|should|shall|what|what's|when|where|who|which|why|how|have (?:i|we|you)|"
-    r"do (?:i|we|you|they)|will (?:i|we|it)|if|whether)\b",
+    r"do (?:i|we|you|they)|will (?:i|we|it)|if|whether|(?:remind|tell) me (?:what|when|which|who|how|if|whether))\b",
     re.IGNORECASE,
 )
 _ASKS_FOR = re.compile(
@@ -172,7 +167,7 @@ _PARTS = {
     "settled": "(sorted|handled|taken care of|settled|dealt with|ticked off|out of the way|over and done with)",
     "wish": r"(need|wanted|needed|asked|hoped|liked|loved|tried|wished|added|forgot\w*)\b",
     "deadline": "(due date|deadline|date)",
-    "must": "(must|need to|have to|should|ought to|got to|gotta)",
+    "must": "((must not|mustn't|can't|cannot) forget to|must|need to|have to|should|ought to|got to|gotta)",
     "level": "(?P<level>not urgent|not important|very urgent|urgent|important|highest|high|top|medium|normal"
     "|lowest|low)[(-| )(priority|prio|importance)]",
     "urgent": "[that |so |very |really ](urgent|important|[a ](high|top) priority)",
@@ -188,6 +183,7 @@ _PARTS = {
 _PART = re.compile(r"\{(\w+)\}")
 
 
+@cache  # compiled on use, since a chat is to be at its prompt before
 def _pattern(sentence: str) -> re.Pattern[str]:
     """The pattern of a sentence, in which ``[…]`` may be left out, ``(a|b)`` is either, and ``{…}`` is a part."""
     while _PART.search(sentence):
@@ -196,189 +192,191 @@ def _pattern(sentence: str) -> re.Pattern[str]:
     return re.compile(sentence, re.IGNORECASE)
 
 
-_SENTENCES = tuple(
-    _Sentence(_pattern(sentence), read)
-    for sentence, read in (
-        # Undoing.
-        (r"(?!(add|create|new|remind|remember|put|rename|delete|complete|mark)\b)(.*\b|)undo\b.*", undo),
-        ("[(oops|sorry|wait|no),? ](take (that|it) back|bring (it|that) back)", undo),
-        (
-            "[(oops|sorry|wait|no),? ](revert|reverse|roll back|take back) (it|that|this|(the|my) last .*)",
-            undo,
-        ),
-        # Many at once.
-        (
-            "{remove} [all [of ]][my |the ][already ]({done}|ticked|closed)[ {tasks}][ .*list]",
-            bulk("delete_completed"),
-        ),
-        (
-            "{remove} (all|everything)[ [the ]{tasks}] (that|which|i)['s| is| are|'ve| have] .*{done}.*",
-            bulk("delete_completed"),
-        ),
-        ("{remove} what[ever]['s| is| i've| i have] {done}", bulk("delete_completed")),
-        ("{remove} {all}{of_mine}[ (from|on|off) .*list]", bulk("delete_all")),
-        ("(empty|reset|start over with) (my|the) list", bulk("delete_all")),
-        ("{tick}[ off] {all}{of_mine}[ off][ (as|to) {done}| {done}]", bulk("complete_all")),
-        ("(complete|finish) {all}{of_mine}", bulk("complete_all")),
-        ("i['ve| have| am|'m] (did|done|finished|completed)[ with] {all}{of_mine}", bulk("complete_all")),
-        ("{all}{of_mine} (is|are) {done}", bulk("complete_all")),
-        ("(re-?open|unmark|uncheck) {all}{of_mine}", bulk("reopen_all")),
-        # One task, but which?
-        ("{remove}[ (a|one) [of my ]tasks?]", unsaid("delete_task")),
-        ("(complete|finish|tick off|check off)[ (a|one) [of my ]tasks?]", unsaid("complete_task")),
-        # One task: its values.
-        ("(remove|clear|delete|drop|unset) [the ]{deadline} (of|from|for|on) {task}", undate),
-        ("{task} has no {deadline}[ any ?more]", undate),
-        ("rename {task} (to|as|into) {title}", rename),
-        ("(change|set|update|edit) [the ](title|name) of {task} to {title}", rename),
-        ("(change|update|edit) .+ (to|into) .+", rename_quoted),
-        ("(call|name) (?P<task>it|that|this) {title}", rename),
-        ("{postpone} {task} [back |forward |out |off ]{span}[ (later|earlier|forward|back)]", postpone),
-        ("(extend|give|push back|move) [the {deadline} (of|for|on) ]{task} {span}", postpone),
-        (
-            "(give me|i need|i want) (?P<span>(a|another|an extra|\\w+ more) \\w+) (for|on|to) {task}",
-            postpone,
-        ),
-        ("(set|change|raise|lower|bump|update) [the ]priority (of|for|on) {task} to {level}", grade),
-        ("(raise|increase|up) [the ]priority (of|for|on) {task}", prioritise("High")),
-        ("(prioritise|prioritize) {task}", prioritise("High")),
-        ("(lower|reduce|decrease) [the ]priority (of|for|on) {task}", prioritise("Low")),
-        ("(deprioritise|deprioritize) {task}", prioritise("Low")),
-        ("{subject} (isn't|is not|aren't|are not) {urgent} (any ?more|any longer|now)", prioritise("Medium")),
-        ("{subject} (is|are) no longer {urgent}", prioritise("Medium")),
-        ("{subject} (is|are) [now ][a |very |really |super |so |quite |pretty |extremely ]{level}", grade),
-        ("(set|change|update|move) [the ]{deadline} (of|for|on) {task} (to|for|until) {when}", reschedule),
-        ("{postpone} {task} [back |forward |out |off ][from .+? ](to|until|till|for|by) {when}", reschedule),
-        (
-            "{subject}['s| is| are| was| got| has| have| has been| have been] [now |been ](moved|pushed back|pushed|postponed|rescheduled|delayed|shifted) (to|until|till) {when}",
-            reschedule,
-        ),
-        ("{subject} (is|are) [now |actually ](on|for) {when}", reschedule),
-        ("{subject} can wait (until|till|for) {when}", reschedule),
-        (r"(make|set|mark|bump|change|give|move|put|update|turn) (?!a\b|an\b|another\b|me\b){what}", alter),
-        (
-            "{subject} (is|are|should be|must be|has to be|needs to be|needs?) [now |actually ](due|done|finished|doing|to be done) [on |by ]{when}",
-            reschedule,
-        ),
-        ("the {deadline} (for|of) {task} is [on |now ]{when}", reschedule),
-        ("(change|update|edit) {task} (to|into) {title}", rename),
-        ("{task} should (say|be called|read) {title}", rename),
-        # One task: done or not.
-        ("(re-?open|unmark|uncheck|untick|unfinish|uncomplete) {task}", reopen),
-        (
-            "(mark|set) {task} [back ](as|to) (not [yet ]{done}|undone|incomplete|open|pending|unfinished)",
-            reopen,
-        ),
-        (
-            "{task} (isn't|is not|wasn't|is still not|hasn't been|aren't|are not) {done}[ yet| after all]",
-            reopen,
-        ),
-        (
-            "i (haven't|have not|didn't|did not|never) [actually ]({did}|do|finish|complete) {task}[ yet| after all]",
-            reopen,
-        ),
-        ("i('m| am) not [yet ](done|finished) with {task}[ yet]", reopen),
-        (
-            r"i (haven't|have not|didn't|did not|never) [actually ](?P<task>(?!mean\b)\w+ .+?)[ yet| after all][, (so )?[please ]put it back]",
-            reopen,
-        ),
-        ("[.+(,|;) [so |and |please ]]{tick} {task} [off ][as |to |off as |off ][be ]{done}", complete),
-        ("(tick|check|cross|strike|mark)[ off| out] {task}( off| out)", complete),
-        (
-            "{subject}['s| is| are| has been| have been| was| were| got] [now |all |already |finally ]({done}|{settled})",
-            complete,
-        ),
-        (
-            "(tick off|check off|cross off|cross out|strike off|mark off|tick|complete|close|finish[ up]) {task}",
-            complete,
-        ),
-        ("[i['m| am|'ve| have| just| have just|'ve just] ][already ]{did} [with |doing ]{task}", complete),
-        ("i['ve| have][ already| just| now| finally] got (?!to\\b)[the |some ]{task}", complete),
-        ("(got|grabbed|picked up) (?!to\\b)[the |some ]{task}", complete),
-        (
-            r"[i['ve| have][ already| just| now| finally] ](?!{wish}|read (me|out)\b)(?P<done>{past}) {task}[ {lately}]",
-            complete_statement,
-        ),
-        ("{subject} ?(:|-|=) ?({done}|check)", complete),
-        ("{subject} ?(:|-|=)? ?(✓|✔|✅|☑)", complete),
-        (
-            "{subject}['s| is| are| has been| have been| was| were| got] [now |all |already |finally ](?P<done>{participle})",
-            complete_statement,
-        ),
-        (
-            r"(?!(what|which|who|how|anything|is|are|show|list|add)\b)(?P<task>\w+[ \w+][ \w+]) (done|finished)",
-            complete,
-        ),
-        # One task: away with it.
-        ("take {task} off[ (my|the) .*list]", delete),
-        ("i (don't|do not|no longer) (need|want|have) [to [do ]]{task}[ any ?more| any longer]", delete),
-        ("{remove} {task}", delete),
-        # Looking.
-        (
-            "(did|have|has|had) (i|we|you) [already |ever ]{task}[ yet| already| today| yesterday]",
-            look_up,
-        ),
-        (
-            "(is|are|was|were|has|have) [the |my ]{task} (been )?({done}|{participle}|due|on (my|the) list|there)[ yet| already]",
-            look_up,
-        ),
-        (
-            "[what is |what's |[do you ][know ]when is |when's |when are |when was ]the ({deadline}) (of|for|on) {task}",
-            look_up,
-        ),
-        (
-            "[tell me ][do you know ]when('s| is| are| was| were| do i (need|have) to| must i| should i| did i) {task}[ due]",
-            look_up,
-        ),
-        ("[tell me ]when i (need|have|must|should)[ to] {task}", look_up),
-        (
-            r"(do i have|have i got|is there|are there|what about|how about|anything|something)[ (a|an|any|another)][ (task|tasks|thing|anything|something)][ (about|for|with|called|regarding|on)] (?!due\b){task}[ on (my|the) list]",
-            look_up,
-        ),
-        ("(find|search|search for|look for|look up|where is|where's) {task}", look_up),
-        ("[my ](tasks?|to-?dos?|list|to-?do list)[ (due|for|with|without) .+]", list_tasks),
-        (r"(show|list|display|view|see|print|read|give|tell|find)[ me][ all| again]\b.*", list_tasks),
-        (r"(what|which|how many|when)\b.*", list_tasks),
-        (
-            r"[is there |are there |is |are |do i have |have i [got ]|did i ](any|any ?thing|something)\b.*",
-            list_tasks,
-        ),
-        (r"(let me see|i want to see|i'd like to see|can i see|may i see)\b.*", list_tasks),
-        (r"[all |my |only |just ][the |my ]{state}\b.*{tasks}", list_tasks),
-        # Adding.
-        (
-            r"(add|create|make|new)[ {which}] [new ](tasks|todos|items|things)[ to (my|the) list] ?(:|,|-) ?{what}",
-            add_several,
-        ),
-        (
-            r"(two|three|four|five|six|\d|some|a few|several) (things|tasks|todos)[ to do][ (?P<when>(for|by|on) .+?)] ?: ?{what}",
-            add_several,
-        ),
-        (r"[i('d like| would like| want| need) to ]{note}[ that][ i {must}]\b ?:? ?(?P<what>.*)", add),
-        (
-            r"(make|set up|start|open) (?P<what>[me ](a|an|another)\b.*\b(task|todo|to-do|reminder)\b.+)",
-            add,
-        ),
-        ("[a |another ][new ](task|to-?do|to do|item|reminder) ?[:|,|-|called|named] ?{what}", add),
-        ("[a ]new {what}", add),
-        ("(?P<what>(urgent|important|high priority|low priority|today|tomorrow) ?(:|-) ?.+)", add),
-        (
-            "(put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) (my|the|our|there)\\b.*)",
-            add,
-        ),
-        (r"remind (?!(me|us|to|that|about|of|on|at|every|myself)\b).+", add_for_other),
-        ("{remind}[ to| about| that i {must}|:] {what}", add),
-        (
-            r"(i|we)['ve| have] [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}",
-            add,
-        ),
-        (
-            r"(i|we) [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}",
-            add,
-        ),
-        ("(gotta|must|need to|have to) {what}", add),
-        ("(schedule|plan|book) {what}", schedule),
-        ("{what}", add_deed),
-    )
+_SENTENCES: tuple[tuple[str, Reader], ...] = (
+    # Undoing.
+    (r"(?!(add|create|new|remind|remember|put|rename|delete|complete|mark)\b)(.*\b|)undo\b.*", undo),
+    ("[(oops|sorry|wait|no),? ](take (that|it) back|bring (it|that) back)", undo),
+    (
+        "[(oops|sorry|wait|no),? ](revert|reverse|roll back|take back) (it|that|this|(the|my) last .*)",
+        undo,
+    ),
+    # Many at once.
+    (
+        "{remove} [all [of ]][my |the ][already ]({done}|ticked|closed)[ {tasks}][ .*list]",
+        bulk("delete_completed"),
+    ),
+    (
+        "{remove} (all|everything)[ [the ]{tasks}] (that|which|i)['s| is| are|'ve| have] .*{done}.*",
+        bulk("delete_completed"),
+    ),
+    ("{remove} what[ever]['s| is| i've| i have] {done}", bulk("delete_completed")),
+    ("{remove} {all}{of_mine}[ (from|on|off) .*list]", bulk("delete_all")),
+    ("(empty|reset|start over with) (my|the) list", bulk("delete_all")),
+    ("{tick}[ off] {all}{of_mine}[ off][ (as|to) {done}| {done}]", bulk("complete_all")),
+    ("(complete|finish) {all}{of_mine}", bulk("complete_all")),
+    ("i['ve| have| am|'m] (did|done|finished|completed)[ with] {all}{of_mine}", bulk("complete_all")),
+    ("{all}{of_mine} (is|are) {done}", bulk("complete_all")),
+    ("(re-?open|unmark|uncheck) {all}{of_mine}", bulk("reopen_all")),
+    # One task, but which?
+    ("{remove}[ (a|one) [of my ]tasks?]", unsaid("delete_task")),
+    ("(complete|finish|tick off|check off)[ (a|one) [of my ]tasks?]", unsaid("complete_task")),
+    # One task: its values.
+    ("(remove|clear|delete|drop|unset) [the ]{deadline} (of|from|for|on) {task}", undate),
+    ("{task} has no {deadline}[ any ?more]", undate),
+    ("rename {task} (to|as|into) {title}", rename),
+    ("(change|set|update|edit) [the ](title|name) of {task} to {title}", rename),
+    ("(change|update|edit) .+ (to|into) .+", rename_quoted),
+    ("(call|name) (?P<task>it|that|this) {title}", rename),
+    ("{postpone} {task} [back |forward |out |off ]{span}[ (later|earlier|forward|back)]", postpone),
+    ("(extend|give|push back|move) [the {deadline} (of|for|on) ]{task} {span}", postpone),
+    (
+        "(give me|i need|i want) (?P<span>(a|another|an extra|\\w+ more) \\w+) (for|on|to) {task}",
+        postpone,
+    ),
+    ("(set|change|raise|lower|bump|update) [the ]priority (of|for|on) {task} to {level}", grade),
+    ("(raise|increase|up) [the ]priority (of|for|on) {task}", prioritise("High")),
+    ("(prioritise|prioritize) {task}", prioritise("High")),
+    ("(lower|reduce|decrease) [the ]priority (of|for|on) {task}", prioritise("Low")),
+    ("(deprioritise|deprioritize) {task}", prioritise("Low")),
+    ("{subject} (isn't|is not|aren't|are not) {urgent} (any ?more|any longer|now)", prioritise("Medium")),
+    ("{subject} (is|are) no longer {urgent}", prioritise("Medium")),
+    ("{subject} (is|are) [now ][a |very |really |super |so |quite |pretty |extremely ]{level}", grade),
+    ("(set|change|update|move) [the ]{deadline} (of|for|on) {task} (to|for|until) {when}", reschedule),
+    ("{postpone} {task} [back |forward |out |off ][from .+? ](to|until|till|for|by) {when}", reschedule),
+    (
+        "{subject}['s| is| are| was| got| has| have| has been| have been] [now |been ](moved|pushed back|pushed|postponed|rescheduled|delayed|shifted) (to|until|till) {when}",
+        reschedule,
+    ),
+    ("{subject} (is|are) [now |actually ](on|for) {when}", reschedule),
+    ("{subject} can wait (until|till|for) {when}", reschedule),
+    (r"(make|set|mark|bump|change|give|move|put|update|turn) (?!a\b|an\b|another\b|me\b){what}", alter),
+    (
+        "{subject} (is|are|should be|must be|has to be|needs to be|needs?) [now |actually ](due|done|finished|doing|to be done) [on |by ]{when}",
+        reschedule,
+    ),
+    ("the {deadline} (for|of) {task} is [on |now ]{when}", reschedule),
+    ("(change|update|edit) {task} (to|into) {title}", rename),
+    ("{task} should (say|be called|read) {title}", rename),
+    # One task: done or not.
+    ("(re-?open|unmark|uncheck|untick|unfinish|uncomplete) {task}", reopen),
+    (
+        "(mark|set) {task} [back ](as|to) (not [yet ]{done}|undone|incomplete|open|pending|unfinished)",
+        reopen,
+    ),
+    (
+        "{task} (isn't|is not|wasn't|is still not|hasn't been|aren't|are not) {done}[ yet| after all]",
+        reopen,
+    ),
+    (
+        "i (haven't|have not|didn't|did not|never) [actually ]({did}|do|finish|complete) {task}[ yet| after all]",
+        reopen,
+    ),
+    ("i('m| am) not [yet ](done|finished) with {task}[ yet]", reopen),
+    (
+        r"i (haven't|have not|didn't|did not|never) [actually ](?P<task>(?!mean\b)\w+ .+?)[ yet| after all][, (so )?[please ]put it back]",
+        reopen,
+    ),
+    ("[.+(,|;) [so |and |please ]]{tick} {task} [off ][as |to |off as |off ][be ]{done}", complete),
+    ("(tick|check|cross|strike|mark)[ off| out] {task}( off| out)", complete),
+    (
+        "{subject}['s| is| are| has been| have been| was| were| got] [now |all |already |finally ]({done}|{settled})",
+        complete,
+    ),
+    (
+        "(tick off|check off|cross off|cross out|strike off|mark off|tick|complete|close|finish[ up]) {task}",
+        complete,
+    ),
+    ("[i['m| am|'ve| have| just| have just|'ve just] ][already ]{did} [with |doing ]{task}", complete),
+    ("i['ve| have][ already| just| now| finally] got (?!to\\b)[the |some ]{task}", complete),
+    ("(got|grabbed|picked up) (?!to\\b)[the |some ]{task}", complete),
+    (
+        r"[i['ve| have][ already| just| now| finally] ](?!{wish}|read (me|out)\b)(?P<done>{past}) {task}[ {lately}]",
+        complete_statement,
+    ),
+    ("{subject} ?(:|-|=) ?({done}|check)", complete),
+    ("{subject} ?(:|-|=)? ?(✓|✔|✅|☑)", complete),
+    (
+        "{subject}['s| is| are| has been| have been| was| were| got] [now |all |already |finally ](?P<done>{participle})",
+        complete_statement,
+    ),
+    (
+        r"(?!(what|which|who|how|anything|is|are|show|list|add)\b)(?P<task>\w+[ \w+][ \w+]) (done|finished)",
+        complete,
+    ),
+    # One task: away with it.
+    ("take {task} off[ (my|the) .*list]", delete),
+    ("i (don't|do not|no longer) (need|want|have) [to [do ]]{task}[ any ?more| any longer]", delete),
+    ("{remove} {task}", delete),
+    # Looking.
+    (
+        "(did|have|has|had) (i|we|you) [already |ever ]{task}[ yet| already| today| yesterday]",
+        look_up,
+    ),
+    (
+        "(is|are|was|were|has|have) [the |my ]{task} (been )?({done}|{participle}|due|on (my|the) list|there)[ yet| already]",
+        look_up,
+    ),
+    (
+        "[what is |what's |[do you ][know ]when is |when's |when are |when was ]the ({deadline}) (of|for|on) {task}",
+        look_up,
+    ),
+    (
+        "[tell me ][do you know ]when('s| is| are| was| were| do i (need|have) to| must i| should i| did i) {task}[ due]",
+        look_up,
+    ),
+    ("[tell me ]when i (need|have|must|should)[ to] {task}", look_up),
+    (
+        r"(do i have|have i got|is there|are there|what about|how about|anything|something)[ (a|an|any|another)][ (task|tasks|thing|anything|something)][ (about|for|with|called|regarding|on)] (?!due\b){task}[ on (my|the) list]",
+        look_up,
+    ),
+    ("(find|search|search for|look for|look up|where is|where's) {task}", look_up),
+    ("[my ](tasks?|to-?dos?|list|to-?do list)[ (due|for|with|without) .+]", list_tasks),
+    (r"(show|list|display|view|see|print|read|give|tell|find)[ me][ all| again]\b.*", list_tasks),
+    (r"[remind me ](what|which|how many|when)\b.*", list_tasks),
+    (
+        r"[is there |are there |is |are |do i have |have i [got ]|did i ](any|any ?thing|something)\b.*",
+        list_tasks,
+    ),
+    (r"(let me see|i want to see|i'd like to see|can i see|may i see)\b.*", list_tasks),
+    (r"[all |my |only |just ][the |my ]{state}\b.*{tasks}", list_tasks),
+    # Adding.
+    (
+        r"(add|create|make|new)[ {which}] [new ](tasks|todos|items|things)[ to (my|the) list] ?(:|,|-) ?{what}",
+        add_several,
+    ),
+    (
+        r"(two|three|four|five|six|\d|some|a few|several) (things|tasks|todos)[ to do][ (?P<when>(for|by|on) .+?)] ?: ?{what}",
+        add_several,
+    ),
+    (r"[i('d like| would like| want| need) to ]{note}[ that][ i {must}]\b ?:? ?(?P<what>.*)", add),
+    (
+        r"(make|set up|start|open) (?P<what>[me ](a|an|another)\b.*\b(task|todo|to-do|reminder)\b.+)",
+        add,
+    ),
+    ("[a |another ][new ](task|to-?do|to do|item|reminder) ?[:|,|-|called|named] ?{what}", add),
+    ("[a ]new ?:? ?{what}", add),
+    ("i('d like| would like| want| need) (a|another) (task|to-?do|reminder) {what}", add),
+    ("(?P<what>(urgent|important|high priority|low priority) ?(:|-) ?.+)", add),
+    (
+        "(?P<when>today|tonight|tomorrow|this weekend|[on |for ](sun|mon|tues|wednes|thurs|fri|satur)day) ?(:|-) ?{what}",
+        add_dated,
+    ),
+    (
+        "(put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) (my|the|our|there)\\b.*)",
+        add,
+    ),
+    (r"remind (?!(me|us|to|that|about|of|on|at|every|myself)\b).+", add_for_other),
+    ("{remind}[ to| about| that i {must}|:] {what}", add),
+    (
+        r"(i|we)['ve| have] [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}",
+        add,
+    ),
+    (
+        r"(i|we) [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}",
+        add,
+    ),
+    ("(gotta|must|need to|have to) {what}", add),
+    ("(schedule|plan|book) {what}", schedule),
+    ("{what}", add_deed),
 )
 """What is understood, the more telling sentences first."""

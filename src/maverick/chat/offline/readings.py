@@ -78,6 +78,13 @@ def add_several(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | Non
     return [_added(f"{part} {when}", heard.today) for part in several(match["what"])]
 
 
+def add_dated(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
+    """What there is to do on a day: "tomorrow: gym, groceries and a haircut"."""
+    items = several(match["what"])
+    each = items if _are_several(items, heard.today) else [match["what"]]
+    return [_added(f"{item} {match['when']}", heard.today) for item in each]
+
+
 def schedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task to add, if it says when."""
     call = _added(match["what"], heard.today)
@@ -135,7 +142,7 @@ def is_doubtful(call: RequestedCall, said: str) -> bool:
 _NO_TITLE = re.compile(
     r"[.!?] +\w|\b(?:tasks?|to-?dos?|reminders?|deadline|due|priority|yesterday|already|my list|the list|please)\b|(?:^|\s)['\"“‘][^'\"”’]+['\"”’] +\w|: (?:i|we)\b|^(?:i|you|me|he|she|they)\b"
     r"|\b(?:to|the|a|an|of|from|my|or|not|really|very)$|\b(?:mark|make|set|move) (?:it|that|them)\b"
-    r"|^(?:and|or|but|to|is|are|not)\b|, (?:no|not|but|actually|wait|sorry)\b",
+    r"|^(?:and|or|but|to|is|are|not|what|when|which|who|how|why|if|whether)\b|, (?:no|not|but|actually|wait|sorry)\b",
     re.IGNORECASE,
 )
 
