@@ -20,7 +20,7 @@ _COMMAND = re.compile(r"/([a-z-]*)")
 _WORD = re.compile(r'(?<!\S)@("[^"\n]*|\S*)$')
 _MENTION = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|(\S+))')
 _MOST_FILES = 5_000
-"""Files of a folder that are offered."""
+"""Files and folders that are looked at, to offer files."""
 _MOST_OFFERS = 8
 _FRESH = 5.0
 """Seconds for which a list of files is used again."""
@@ -119,9 +119,10 @@ def _files_below(folder: Path) -> Iterator[str]:
     count = 0
     for path, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name[0] != "." and name not in _SKIPPED)
-        for name in files:
-            if name[0] != "." and "\n" not in name:
+        for name in files[:_MOST_FILES]:
+            if name[0] != "." and name.isprintable():
                 yield os.path.relpath(os.path.join(path, name), folder)  # noqa: PTH118 - of thousands of files
                 count += 1
+        count += 1  # folders count too: a tree may have no files at all
         if count >= _MOST_FILES:
             return
