@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
@@ -104,6 +105,7 @@ def run_chat(options: argparse.Namespace) -> int:
 def _talk(chat: Chat, screen: Screen, runner: asyncio.Runner, introduction: str) -> int:
     screen.headline(introduction)
     screen.remark("Type /help for help, /quit to leave.")
+    threading.Thread(target=_load_ahead, name="maverick-load", daemon=True).start()
     for line in _typed_lines():
         if line.startswith("/"):
             if not _obey(line, chat, screen):
@@ -114,6 +116,13 @@ def _talk(chat: Chat, screen: Screen, runner: asyncio.Runner, introduction: str)
             except MaverickError as error:  # the database, say: one can try again, or leave
                 screen.complain(f"maverick: {error}")
     return SUCCESS
+
+
+def _load_ahead() -> None:
+    """Load what an answer needs while the person types. If that fails, their first message is told why."""
+    with suppress(Exception):
+        from maverick.chat import AgentRunner, Database, MCPToolServer  # noqa: F401
+        from maverick.tools.mcp import plugged_in  # noqa: F401
 
 
 def _answer_lines(chat: Chat, screen: Screen, runner: asyncio.Runner, introduction: str) -> int:
