@@ -220,6 +220,8 @@ def _read(words: str) -> _Told:
 _CONTRACT = tuple(
     re.compile(pattern)
     for pattern in (
+        r"Noted: .+\.",
+        r"'.+'(?: \(.+\))? is already on your list\. Tell me what to change about it, or give the new one another name\.",
         r"Updated! '.+' now has .+\.",
         r"'.+' is already complete\.",
         r"I couldn't find a task about '.+' in your list\.",

@@ -100,3 +100,22 @@ async def test_nothing_is_changed_that_was_not_asked_for(
 
     assert wrong == []
     assert right >= 0.85 * len(said), missed
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("what's on my plate today?", "1. ☐ email Anna about the budget (overdue since March 2)"),
+        ("what's due before the weekend?", "finish the report (high priority, due Friday)"),
+        ("do I still have to call the dentist tomorrow?", "1. ☐ call the dentist (due tomorrow)"),
+        (
+            "take out the trash every Monday at 7",
+            "Noted: take out the trash (due Monday, at 7 every Monday).",
+        ),
+        ("add call the dentist", "'call the dentist' (due tomorrow) is already on your list."),
+    ],
+)
+async def test_an_answer_says_what_was_understood(said: str, answer: str, parlour: Parlour) -> None:
+    given(parlour, "ana")
+
+    assert answer in (await parlour.say(said)).response

@@ -39,7 +39,10 @@ async def test_a_task_has_all_its_fields(hands: Hands) -> None:
 
     data = answer["data"]
     assert answer["success"] is True
-    assert data.pop("message") == "Got it! Added 'Buy milk' to your list. Anything else?"
+    assert data.pop("message") == (
+        "Got it! Added 'Buy milk' to your list. Anything else?\n"
+        "Noted: Buy milk (high priority, due tomorrow, two litres)."
+    )
     assert sorted(data) == [
         *("completed", "created_at", "description", "due_date", "id", "priority", "title", "updated_at"),
     ]
@@ -94,7 +97,9 @@ async def test_lists_are_filtered_by_status_priority_and_due_date(hands: Hands) 
         ({"status": "open"}, ["late", "now", "next", "weekend", "whenever"]),
         ({"status": "completed"}, ["done"]),
         ({"priority": "High"}, ["now"]),
-        ({"due": "today"}, ["now"]),
+        ({"due": "today"}, ["late", "now"]),
+        ({"due": "today", "status": "completed"}, []),
+        ({"due": "by 2026-03-05"}, ["late", "now", "next", "done"]),
         ({"due": "tomorrow"}, ["next"]),
         ({"due": "this_week"}, ["late", "now", "next", "weekend", "done"]),
         ({"due": "overdue"}, ["late"]),
@@ -106,6 +111,24 @@ async def test_lists_are_filtered_by_status_priority_and_due_date(hands: Hands) 
         answer = await hands("list_tasks", **filters)
 
         assert [task["title"] for task in answer["data"]["tasks"]] == titles
+
+
+async def test_a_task_that_is_open_is_not_added_twice(hands: Hands) -> None:
+    await hands("add_task", title="buy milk")
+
+    dated = await hands("add_task", title="Buy milk!", due_date="2026-03-05", priority="High")
+    other = await hands("add_task", title="buy milk", due_date="2026-03-07")
+    await hands("complete_task", task="buy milk")
+    again = await hands("add_task", title="buy milk")
+
+    assert dated["data"]["message"] == (
+        "Updated! 'buy milk' now has high priority and a due date of tomorrow."
+    )
+    assert other["data"]["message"].startswith(
+        "'buy milk' (high priority, due tomorrow) is already on your list."
+    )
+    assert other["data"]["due_date"] == "2026-03-05"
+    assert again["data"]["message"] == "Got it! Added 'buy milk' to your list. Anything else?"
 
 
 @pytest.mark.requirement("CHAT-TOOLS")

@@ -37,6 +37,7 @@ def test_tasks_are_kept_and_so_are_the_runs(folder: Folder) -> None:
 
     assert first.stdout.splitlines() == [
         "Got it! Added 'buy milk' to your list. Anything else?",
+        "Noted: buy milk (due tomorrow).",
         "Do you really want to delete 'buy milk'? Reply 'yes delete' to confirm.",
         "I've removed 'buy milk' from your tasks.",
         "I've undone that: 'buy milk' is back on your list.",

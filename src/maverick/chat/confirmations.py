@@ -113,7 +113,7 @@ class ConfirmationStore:
         asked = self.open()
         if asked is None:
             return False
-        if _decision(message) != _decision(asked.phrase):
+        if not _confirms(message, asked.phrase):
             self.cancel()
             return False
         return asked.status == ApprovalStatus.APPROVED or self.decide(asked.id, approved=True)
@@ -188,6 +188,14 @@ def _pending(user_id: str) -> SelectOfScalar[Confirmation]:
         Confirmation.user_id == user_id,
         Confirmation.status == ApprovalStatus.PENDING.value,
         Confirmation.expires_at > now(),
+    )
+
+
+def _confirms(message: str, phrase: str) -> bool:
+    """Whether a message is the phrase; "yes delete" is short for "yes delete completed", but deleting all takes all of it."""
+    said, wanted = _decision(message), _decision(phrase)
+    return said == wanted or (
+        len(said) > 1 and said == wanted[: len(said)] and wanted[1:] != ["delete", "all"]
     )
 
 

@@ -25,20 +25,43 @@ DECLINED = "All right, I'll leave everything as it is."
 NOTHING_TO_UNDO = "There is nothing to undo."
 BREAKDOWNS = (TROUBLE, TOO_MUCH, OUT_OF_TIME, STOPPED)
 """The replies when the agent could not finish."""
+GOT_IT = "Got it! Added "
 CONFIRM_DELETE = "yes delete"
 """What a user replies to have a task deleted."""
 
 _SHORT = 60
 _SHOWN_OPTIONS = 5
+_NOTED = "\nNoted: "
 _NAMES_ROOM = 280
 """Room for the titles of several tasks."""
 _LIST_ROOM = RESPONSE_LENGTH - 60
 """Room for the lines of a list; the rest is for its heading and for saying how many are not shown."""
 
 
-def added(*titles: str) -> str:
-    """A task was added, or several."""
-    return f"Got it! Added {_and(_named(titles))} to your list. Anything else?"
+def added(*titles: str, noted: Sequence[str] = ()) -> str:
+    """A task was added, or several; then what was understood besides their titles."""
+    more = f"{_NOTED}{', '.join(_fitting(noted, _NAMES_ROOM // 2))}." if noted else ""
+    return f"{GOT_IT}{_and(_named(titles))} to your list. Anything else?{more}"
+
+
+def noted(task: Task, today: date) -> list[str]:
+    """A new task with its due date, its priority and the rest, if it has any, so that the user can check them."""
+    notes = _facts(task, today) + ([shortened(task.description)] if task.description else [])
+    return [f"{shortened(task.title)}{_in_brackets(notes)}"] if notes else []
+
+
+def noted_in(message: str) -> list[str]:
+    """What was understood besides the title, as a message about one added task says."""
+    _, found, notes = message.partition(_NOTED)
+    return [notes.removesuffix(".")] if found else []
+
+
+def already_there(task: Task, today: date) -> str:
+    """A task was to be added that is on the list."""
+    return (
+        f"'{task.title}'{_notes(task, today)} is already on your list. "
+        "Tell me what to change about it, or give the new one another name."
+    )
 
 
 def completed(title: str) -> str:
@@ -187,21 +210,32 @@ def shortened(text: str) -> str:
 
 
 def _notes(task: Task, today: date) -> str:
+    return _in_brackets(_facts(task, today))
+
+
+def _in_brackets(notes: Sequence[str]) -> str:
+    return f" ({', '.join(notes)})" if notes else ""
+
+
+def _facts(task: Task, today: date) -> list[str]:
     notes = [] if task.priority == "Medium" else [f"{task.priority.lower()} priority"]
     if task.due_date is not None:
         late = task.due_date < today and not task.completed
         notes.append(f"{'overdue since' if late else 'due'} {in_words(task.due_date, today)}")
-    return f" ({', '.join(notes)})" if notes else ""
+    return notes
 
 
 def _named(titles: Sequence[str]) -> list[str]:
     """The titles in quotation marks, as many as there is room for."""
-    names = [f"'{title}'" for title in titles]
-    while len(names) > 1 and len(", ".join(names)) > _NAMES_ROOM:
+    return _fitting([f"'{title}'" for title in titles], _NAMES_ROOM)
+
+
+def _fitting(all_names: Sequence[str], room: int) -> list[str]:
+    """As many names as there is room for, and how many more there are."""
+    names = list(all_names)
+    while len(names) > 1 and len(", ".join(names)) > room:
         names.pop()
-    if len(names) < len(titles):
-        names.append(f"{len(titles) - len(names)} more")
-    return names
+    return [*names, f"{len(all_names) - len(names)} more"] if len(names) < len(all_names) else names
 
 
 def _several(titles: Sequence[str]) -> str:

@@ -138,11 +138,13 @@ def _shown(outcomes: Sequence[_Outcome], room: int) -> list[str]:
     """The sentences that fit; several added tasks share one."""
     shown: list[tuple[_Kind, str, int]] = []
     for is_addition, group in groupby(
-        outcomes, lambda o: o.kind is _Kind.DONE and o.call.tool_name == ADD.name
+        outcomes, lambda o: o.call.tool_name == ADD.name and o.sentence.startswith(phrases.GOT_IT)
     ):
         same = list(group)
         if is_addition:
-            shown.append((_Kind.DONE, phrases.added(*(str(o.data["title"]) for o in same)), len(same)))
+            titles = [str(o.data["title"]) for o in same]
+            noted = [each for o in same for each in phrases.noted_in(o.sentence)]
+            shown.append((_Kind.DONE, phrases.added(*titles, noted=noted), len(same)))
         else:
             shown += [(o.kind, o.sentence, int(o.data.get("count", 1))) for o in same]
     return _fitted(shown, room)

@@ -74,7 +74,9 @@ class ListTasks(Arguments):
     priority: Annotated[PriorityName | None, Field(description="Only tasks of this priority.")] = None
     due: Annotated[
         Annotated[str, AfterValidator(_is_span)] | None,
-        Field(description=f"Only tasks due then: one of {', '.join(DUE_SPANS)}, or a date as YYYY-MM-DD."),
+        Field(
+            description=f"Only tasks due then: one of {', '.join(DUE_SPANS)}, a date as YYYY-MM-DD, or 'by YYYY-MM-DD' for all until then."
+        ),
     ] = None
     about: Annotated[
         Reference | None, Field(description="Only tasks that have these words in their title.")

@@ -33,6 +33,7 @@ from maverick.chat.tasks import (
     find_matches,
     find_named,
     nearest,
+    same_title,
     state_of,
 )
 from maverick.exceptions import ToolError
@@ -98,6 +99,8 @@ class TaskSession:
             made = {"success": True, "data": act()}
             if self.tasks.before or self.tasks.after:
                 self.changes.record(self._key, name, arguments_hash, self.tasks, made)
+            else:  # perhaps since the same call has been made in the meantime
+                made = self.changes.result_of(self._key, name, arguments_hash) or made
         return made
 
     def find_one(self, query: str, *, prefer_open: bool = False) -> Task:
@@ -180,10 +183,17 @@ def _digest(value: object) -> str:
 
 
 def _add(session: TaskSession, given: AddTask) -> dict[str, Any]:
+    there = same_title(given.title, session.tasks.find(completed=False))
+    if there is not None:
+        values = given.model_dump(include=given.model_fields_set - {"title"}, exclude_none=True)
+        is_other_day = there.due_date is not None and values.get("due_date") not in (None, there.due_date)
+        is_known = is_other_day or not values
+        said = phrases.already_there(there, session.today) if is_known else _updated(session, there, values)
+        return {**state_of(there), "message": said}
     task = session.tasks.add(
         given.title, description=given.description, priority=given.priority, due_date=given.due_date
     )
-    return {**state_of(task), "message": phrases.added(task.title)}
+    return {**state_of(task), "message": phrases.added(task.title, noted=phrases.noted(task, session.today))}
 
 
 def _list(session: TaskSession, given: ListTasks) -> dict[str, Any]:
@@ -192,6 +202,11 @@ def _list(session: TaskSession, given: ListTasks) -> dict[str, Any]:
     tasks = session.tasks.find(completed=completed, priority=given.priority, due=due)
     if given.due == "overdue":
         tasks = [task for task in tasks if not task.completed]
+    if given.due == "today" and given.status != "completed":  # what was to be done before is to be done today
+        late = session.tasks.find(
+            completed=False, priority=given.priority, due=Due.of("overdue", session.today)
+        )
+        tasks = [*late, *tasks]
     if given.about is not None:
         tasks = find_matches(given.about, tasks, session.today)
     message = phrases.listed(tasks, _described(given, session.today), session.today)
@@ -212,7 +227,9 @@ def _described(given: ListTasks, today: date) -> str:
     elif given.due in ("this_week", "next_week"):
         words.append(f"due {given.due.replace('_', ' ')}")
     elif given.due is not None and given.due != "overdue":
-        words.append(f"due {in_words(Due.of(given.due, today).first or today, today)}")
+        words.append(
+            f"due {'by ' * given.due.startswith('by ')}{in_words(Due.of(given.due, today).last or today, today)}"
+        )
     if given.about is not None:
         words.append(f"about '{phrases.shortened(given.about)}'")
     return " ".join(words)

@@ -74,14 +74,16 @@ class Due:
         }
         if span in spans:
             return spans[span]
+        until = span.removeprefix("by ")
         try:
-            exactly = date.fromisoformat(span)
+            exactly = date.fromisoformat(until)
         except ValueError as error:
             choices = ", ".join(DUE_SPANS)
             raise InvalidInputError(
-                f"due: expected one of {choices}, or a date such as 2026-03-31, got {span!r}.", field="due"
+                f"due: expected one of {choices}, a date such as 2026-03-31, or 'by' and a date, got {span!r}.",
+                field="due",
             ) from error
-        return cls(exactly, exactly)
+        return cls(exactly if until == span else None, exactly)
 
 
 class TaskStore:
@@ -252,6 +254,11 @@ class ChangeLog:
 def state_of(task: Task) -> dict[str, Any]:
     """A task as JSON values, without its owner."""
     return task.model_dump(mode="json", exclude={"user_id"})
+
+
+def same_title(title: str, tasks: Sequence[Task]) -> Task | None:
+    """The first task that has this title, whatever its case and punctuation."""
+    return next((task for task in tasks if _plain(task.title) == _plain(title)), None)
 
 
 def find_named(query: str, tasks: Sequence[Task], today: date) -> list[Task]:

@@ -36,7 +36,7 @@ _TIME = re.compile(
 )
 _VAGUE = re.compile(
     rf"(?:^|,?\s+)(?:(?:sometime |at some point )?(?:in (?:{_MONTH}|spring|summer|autumn|winter)|(?:this|next) (?:month|year|spring|summer|autumn|winter))"
-    r"|(?:on |by )?\d{1,2}/\d{1,2}(?:/\d{2,4})?|sometime|someday|soon|eventually|at some point|later)(?=\s|,|$)",
+    r"|(?:on |by )?\d{1,2}/\d{1,2}(?:/\d{2,4})?|sometime|someday|soon|eventually|at some point|later|no (?:rush|hurry)|whenever(?: i can| you can| possible)?)(?=\s|,|$)",
     re.IGNORECASE,
 )
 """Times that are no date."""
@@ -74,7 +74,11 @@ def take_timing(text: str, today: date) -> Timing:
         notes += [note] if note and not (due and note in ("sometime", "later", "soon")) else []
     said = " ".join(notes)
     if due is None and _REPEATED.search(said):
-        due = min((_next(day, today) for day in re.findall(_DAY, said.lower())), default=None)
+        every_day = re.search(
+            r"daily|(?:every|each) (?:single )?(?:day|morning|afternoon|evening|night)", said, re.IGNORECASE
+        )
+        days = [_next(day, today) for day in re.findall(_DAY, said.lower())]
+        due = today if every_day else min(days, default=None)
     if due is None and re.match(r"in .+(?:hour|minute)", said):
         due = today
     return Timing(due, said, text)

@@ -56,7 +56,8 @@ def read_sentence(said: str, answered: str, today: date) -> list[RequestedCall] 
     text = plain_request(said) if quoted(said) else spelt(plain_request(said))
     text = when_last(text, today)
     may_change = not is_question(said)
-    for attempt in (text, _command_in(text), corrected(text, _COMMANDS), without_pictures(text)):
+    remark = "" if quoted(said) else _REMARK.sub("", text)
+    for attempt in (text, _command_in(text), corrected(text, _COMMANDS), without_pictures(text), remark):
         found = _one(attempt, answered, today, may_change=may_change)
         if found is not None:
             return found
@@ -103,7 +104,7 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _ASKS_FOR = re.compile(
-    r"(?:(?:please|hey|hi|ok|so|and|maverick)[, ]+)*(?:can|could|would|will) (?:you|we|i)\b|.*\b(?:please|pls)\b|let(?:'s| me)\b",
+    r"(?:(?:please|hey|hi|ok|okay|so|and|oh|ah|oops|sorry|hmm+|wait|no|well|actually|maverick)[,.! ]+)*(?:can|could|would|will) (?:you|we|i)\b|.*\b(?:please|pls)\b|let(?:'s| me)\b",
     re.IGNORECASE,
 )
 _COMMANDS = (
@@ -120,7 +121,16 @@ _COMMANDS = (
     "reschedule",
 )
 _VERBS = "add|delete|remove|complete|mark|tick|check|cross|show|list|rename|undo|remind|move|set|make|clear|close|put|stick|bump|push|take|reopen"
-_COMMAND = re.compile(rf".*[,;:.!-]\s*(?:so |and |please |just |you can )*((?:{_VERBS})\b.+)", re.IGNORECASE)
+_COMMAND = re.compile(
+    rf".*[,;:.!-]\s*(?:so |and |please |just |you can )*((?:{_VERBS}|scrap|drop|cancel|postpone|reschedule)\b.+)",
+    re.IGNORECASE,
+)
+_REMARK = re.compile(
+    r"(?<=\w), (?:because|since|we|i|i'm|we're|he|she|they|there|there's|it's)\b"
+    r"(?!.*\b(?:\w+n't|not|no|but|if|unless|think|guess|hope|maybe|probably|almost|should|need|must|have to|will|later|still)\b).+$",
+    re.IGNORECASE,
+)
+"""A reason behind what is said, which says nothing of its own about the list."""
 _ABOUT = re.compile(
     r"(?!(?:i|we|you|he|she|they|it|that|this|there)\b)(?:the |my )?(?P<thing>\w+(?: \w+){0,3}?)(?:'s| is| isn't| are| aren't| was| has)\b"
     r"|.*\b(?:out of|low on|need(?: some| more)?) (?P<lacking>\w+(?: \w+)?)\W*$",
@@ -129,7 +139,7 @@ _ABOUT = re.compile(
 _JOINT = re.compile(
     rf"(?:(?:[,;.:]\s*|\s+)(?:and|then|and then|also|but|plus)\s+|[,;.:]\s*)(?:please\s+|also\s+|then\s+)*"
     rf"(?=(?:(?:{_VERBS}|postpone|reschedule|prioriti[sz]e|call it)\b|(?:i )?(?:need|have|must|got) to\b"
-    r"|(?:i(?:'ve| have)?|it's|it is|they're)\b|(?:due|high priority|low priority)\b))|,?\s+but\s+(?!not\b)",
+    r"|(?:i(?:'ve| have)?|it's|it is|they're)\b|(?:due|high priority|low priority)\b|[^,;]{2,40}?(?:->|→)))|,?\s+but\s+(?!not\b)",
     re.IGNORECASE,
 )
 _EXCEPT = re.compile(
@@ -177,7 +187,7 @@ _PARTS = {
     "when": "(?P<when>.+)",
     "what": "(?P<what>.+)",
     # What stands before "is done" and the like, when it is no question and no request of another kind.
-    "subject": r"(?!(i|we|you|he|she|they|what|which|who|how|when|where|anything|nobody|no one|someone|somebody|everyone|it|that|is|are|show|list|add|create|new|tasks?)\b|.*\bwhat\b){task}",
+    "subject": r"(?!(i|we|you|he|she|they|what|which|who|how|when|where|anything|nobody|no one|someone|somebody|everyone|it|that|is|are|show|list|add|create|new|note|remind|remember|to-?do|tasks?)\b|.*\bwhat\b){task}",
 }
 """The parts that sentences are made of."""
 _PART = re.compile(r"\{(\w+)\}")
@@ -195,11 +205,17 @@ def _pattern(sentence: str) -> re.Pattern[str]:
 _SENTENCES: tuple[tuple[str, Reader], ...] = (
     # Undoing.
     (r"(?!(add|create|new|remind|remember|put|rename|delete|complete|mark)\b)(.*\b|)undo\b.*", undo),
-    ("[(oops|sorry|wait|no),? ](take (that|it) back|bring (it|that) back)", undo),
     (
-        "[(oops|sorry|wait|no),? ](revert|reverse|roll back|take back) (it|that|this|(the|my) last .*)",
+        "[(oops|sorry|wait|no|hmm|oh),? ](take|bring|put|get|change|give[ me]|want|need) (that|it|them|this) back[ again]",
         undo,
     ),
+    (
+        "[(oops|sorry|wait|no|hmm|oh),? ](restore|revert|reverse|roll back|take back) (it|that|this|them|(the|my) last .*)",
+        undo,
+    ),
+    ("i (didn't|did not) mean (that|it|to[ do (that|it)])", undo),
+    ("note to self ?(:|,|-)? ?{what}", add),
+    ("{task} ?(->|→) ?{when}", reschedule),
     # Many at once.
     (
         "{remove} [all [of ]][my |the ][already ]({done}|ticked|closed)[ {tasks}][ .*list]",
@@ -249,6 +265,11 @@ _SENTENCES: tuple[tuple[str, Reader], ...] = (
     ),
     ("{subject} (is|are) [now |actually ](on|for) {when}", reschedule),
     ("{subject} can wait (until|till|for) {when}", reschedule),
+    (
+        "{subject} (must|has to|have to|needs to|need to|should) be (?P<done>(?!done|finished|completed){participle}) (by|on|before|until) {when}",
+        reschedule,
+    ),
+    (r"put (?P<task>(the|my) (?!.*\b(out|away|up|down|together)\b).{2,30}) (on|for) {when}", reschedule),
     (r"(make|set|mark|bump|change|give|move|put|update|turn) (?!a\b|an\b|another\b|me\b){what}", alter),
     (
         "{subject} (is|are|should be|must be|has to be|needs to be|needs?) [now |actually ](due|done|finished|doing|to be done) [on |by ]{when}",
@@ -308,6 +329,7 @@ _SENTENCES: tuple[tuple[str, Reader], ...] = (
     ("i (don't|do not|no longer) (need|want|have) [to [do ]]{task}[ any ?more| any longer]", delete),
     ("{remove} {task}", delete),
     # Looking.
+    ("do (i|we) [still |really |even ](have|need) to [do ]{task}", look_up),
     (
         "(did|have|has|had) (i|we|you) [already |ever ]{task}[ yet| already| today| yesterday]",
         look_up,

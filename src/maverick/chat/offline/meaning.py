@@ -169,6 +169,9 @@ def _answer_to_question(said: str, answered: str, said_before: str, today: date)
         offered = meant.calls if meant else ()
     elif _ASKED_WHETHER.search(answered):
         offered = _guess(said_before, "", today)
+    rather = _RATHER.fullmatch(plain_request(said)) if offered else None
+    if rather and (instead := understand(rather["instead"], answered, today)):
+        return Meaning(Kind.REQUEST, instead)
     return _decided(said, offered) if offered else None
 
 
@@ -177,6 +180,13 @@ def _decided(said: str, calls: Sequence[RequestedCall]) -> Meaning | None:
     if _YES.fullmatch(said.strip()):
         return Meaning(Kind.REQUEST, calls)
     return Meaning(Kind.DECLINED) if _NO.fullmatch(words) or is_taken_back(said) else None
+
+
+_RATHER = re.compile(
+    r"(?:hmm+|oh|no|nope|nah|actually|wait|never ?mind|don't|stop)\b.*?[,.!;]+ (?:just |rather |instead )*(?P<instead>\w.+)",
+    re.IGNORECASE,
+)
+"""Something else in place of what was asked back."""
 
 
 def _chosen(said: str, options: Sequence[str], request: RequestedCall | None) -> Meaning | None:

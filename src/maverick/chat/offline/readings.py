@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, TypeAlias
 
 from maverick.chat.offline.dates import find_date, take_span, take_timing
@@ -113,7 +113,7 @@ def _added(what: str, today: date) -> RequestedCall:
     inside = quoted(what)
     priority, rest = take_priority(QUOTED.sub("", what) if inside else what)
     timing = take_timing(without_list(rest), today)
-    if inside and title_of(timing.rest):  # the quotation is only a part of the title
+    if inside and not _AROUND_TITLE.fullmatch(timing.rest):  # the quotation is only a part of the title
         priority, rest = take_priority(what)
         timing = take_timing(without_list(rest), today)
         inside = []
@@ -127,7 +127,16 @@ def _added(what: str, today: date) -> RequestedCall:
     return RequestedCall("add_task", {name: value for name, value in arguments.items() if value})
 
 
-_DANGLING = re.compile(r"(?:[\s,]+(?:and|but|due|on|by|at|for|it's|is|with))+$", re.IGNORECASE)
+_DANGLING = re.compile(
+    r"(?:[\s,]+(?:and|but|due|on|by|at|for|it's|is|with(?: an?)?(?: due date| deadline)?(?: of)?))+$",
+    re.IGNORECASE,
+)
+_AROUND_TITLE = re.compile(
+    r"(?:[\s,.:;?!-]|\b(?:an?|the|my|new|task|item|todo|reminder|called|named|titled|saying|to|on|in|for|list|there|please|thanks|and|with|deadline|"
+    r"due|date|of|by|it's|is|no|rush|hurry|me)\b)*",
+    re.IGNORECASE,
+)
+"""What may stand around a title in quotation marks."""
 _REFERS = re.compile(
     r"(?:it|that|this|them|these|one|an?|some ?things?(?: for me| else| new)?)", re.IGNORECASE
 )
@@ -165,9 +174,10 @@ _SPANS = (
 )
 
 
-def look_up(_heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
+def look_up(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task that is asked about."""
-    about = reference(re.sub(r"^(?:anything|something) ", "", match["task"]), "")
+    asked = re.sub(r"^(?:anything|something) ", "", match["task"])
+    about = reference(take_timing(asked, heard.today).rest or asked, "")
     return None if _TOO_GENERAL.search(about) else [RequestedCall("list_tasks", {"about": about})]
 
 
@@ -189,7 +199,10 @@ def list_tasks(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None
     if priority is not None:
         arguments["priority"] = priority
     due = next((span for span, pattern in _SPANS if re.search(pattern, rest, re.IGNORECASE)), None)
-    if due is None and (day := find_date(rest, heard.today)) is not None:
+    day = find_date(rest, heard.today)
+    if day is not None and (until := _UNTIL.search(rest)):
+        due = f"by {day - timedelta(days=1) if until['before'] else day}"
+    elif due is None and day is not None:
         due = day.isoformat()
     if due is not None:
         arguments["due"] = due
@@ -198,6 +211,7 @@ def list_tasks(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None
     return [RequestedCall("list_tasks", arguments)]
 
 
+_UNTIL = re.compile(r"\b(?:(?P<before>before)|by|until|till)\b", re.IGNORECASE)
 _AGENDA = re.compile(r"\b(?:do i have|have i|anything)\b", re.IGNORECASE)
 _OPEN = re.compile(
     r"\b(?:open|pending|left|remaining|unfinished|incomplete|outstanding|still|next(?! week)|not (?:yet )?(?:done|complete|finished)|have to do|(?:need|should|must) (?:to )?do|to do(?! list)$|isn't done|aren't done)\b",
@@ -321,7 +335,9 @@ def reschedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None
     timing = take_timing(f"on {match['when']}", heard.today)
     if timing.due is None or timing.rest:
         return None
-    change = {"task": _task(heard, match["task"]), "due_date": timing.due.isoformat()}
+    deed = match.groupdict().get("done")
+    task = _task(heard, match["task"])
+    change = {"task": f"{deed} {task}" if deed else task, "due_date": timing.due.isoformat()}
     return [RequestedCall("update_task", {**change, "description": timing.note} if timing.note else change)]
 
 

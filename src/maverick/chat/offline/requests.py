@@ -30,10 +30,27 @@ _ABOUT = re.compile(
 )
 """Answers that were about one task."""
 _TO_WHAT = re.compile(
-    r"^(?:(?:actually|no|oops|wait|sorry|better|rather|hmm)[, ]+)*(?:(?:make|change|set|move|push|mark|give) (?:it|that|this|them)(?: to| for| on| by| as| a)? "
+    r"^(?:(?:make|change|set|move|push|mark|give) (?:it|that|this|them)(?: to| for| on| by| as| a)? "
     r"|(?:it's|it is|that's)(?: for| on| due)? |(?:for|on|by|to|due|until|as)(?: on| by)? )",
     re.IGNORECASE,
 )
+_HESITATION = re.compile(
+    r"^(?:(?:actually|no|nope|oops|oh|ah|wait|sorry|better|rather|hmm+|i mean|i meant|make that)[,.! ]+)+",
+    re.IGNORECASE,
+)
+_IS_FINE = re.compile(
+    r" (?:(?:is|would be|will be) (?:fine|enough|ok|okay|better|good)|will do|works)(?: for (?:it|that|me))?$",
+    re.IGNORECASE,
+)
+_GRADE = re.compile(r"^(high|medium|normal|low)$", re.IGNORECASE)
+_OTHER_PART = re.compile(r"(?P<link>for|to|with|from|about|at|in) (?P<part>\w+(?: \w+){0,2})", re.IGNORECASE)
+_NOT_THAT = re.compile(r"(?P<part>[\w ]+?),? not (?P<wrong>[\w ]+)", re.IGNORECASE)
+_PUT_DOWN = re.compile(
+    r"(?P<what>.+?)[,.;!–-]+\s*(?:so |and |please |can you |could you |just |maybe )*(?:put|write|note|add|jot|stick|pop) (?:that|it|this)"
+    r"(?: down| in| on there| (?:on|to|in) (?:my|the) (?:\w+ )?list| for me| please| thanks)*[.!? ]*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A request to write down what was just said."""
 _TAKEN_BACK = re.compile(
     r"(?=.*\b(?:oops|wrong|mistake|not yet|not that one|wait)\b)(?:(?:oops|no|wait|sorry|ah|oh|actually|not yet|not that one|"
     r"(?:the )?wrong one|that's not (?:it|right)|that(?:'s| is| was) (?:wrong|a mistake)|my mistake)[,.! ]*)+",
@@ -62,6 +79,10 @@ def understand(said: str, answered: str, today: date) -> Sequence[RequestedCall]
 
 def read(said: str, answered: str, today: date) -> Reading:
     """What a message asks for: remarks before a request do not matter, those behind it make it uncertain."""
+    if down := _PUT_DOWN.fullmatch(said):
+        noted = _sentence(down["what"], "", today)
+        if noted.calls and noted.is_certain and all(call.tool_name == "add_task" for call in noted.calls):
+            said = down["what"]
     calls: list[RequestedCall] = []
     is_certain = True
     about = answered
@@ -93,6 +114,8 @@ def _sentence(said: str, answered: str, today: date) -> Reading:
     about = answered
     parts = clauses(said)
     for part in parts if len(parts) > 1 and not is_question(said) else ():
+        if calls and _is_reason(part, said, calls):
+            continue
         found = _follow_up(part, about, today) or read_sentence(part, about, today)
         is_whole = is_whole and (found is not None or _NOT_DONE.match(part) is not None)
         calls = _merged(calls, found or ())
@@ -101,6 +124,14 @@ def _sentence(said: str, answered: str, today: date) -> Reading:
         whole = _follow_up(said, answered, today) or read_sentence(said, answered, today)
         calls, is_whole = (list(whole), True) if whole is not None else (calls, False)
     return Reading(calls, is_whole)
+
+
+def _is_reason(part: str, said: str, calls: Sequence[RequestedCall]) -> bool:
+    """Whether a clause says why, as in "reopen it, I need to read it again": it has no task of its own."""
+    if not re.match(r"(?:i |we )?(?:need|have|must|got) to\b", part, re.IGNORECASE):
+        return False
+    is_behind_change = calls[-1].tool_name in ("update_task", "delete_task") and f", {part}" in said
+    return is_behind_change or re.search(r"\b(?:it|them|that)\b", part, re.IGNORECASE) is not None
 
 
 def _instead(first: str, instead: str, answered: str, today: date) -> Reading:
@@ -161,20 +192,35 @@ def _follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | N
         return None
     if _TAKEN_BACK.fullmatch(said.strip()):
         return [RequestedCall("undo_last_change", {})]
-    more = re.fullmatch(r"(?:and|also|plus|and also) (?P<what>.+)", plain_end(said), re.IGNORECASE)
-    is_added = more is not None and answered.startswith("Got it!")
-    if more is not None and is_added and read_sentence(more["what"], answered, today) is None:
-        return read_sentence(f"add {more['what']}", "", today)
-    wanted = _TO_WHAT.sub("", plain_request(said))
+    more = re.fullmatch(
+        r"(?:oh,? )?(?:and|also|plus|and also) (?P<what>(?!\d+$).+)", plain_end(said), re.IGNORECASE
+    )
+    again = {"Got": "add", "Great": "complete"}.get(answered.partition(" ")[0].rstrip("!"))
+    if more is not None and again and read_sentence(more["what"], answered, today) is None:
+        return read_sentence(f"{again} {more['what']}", "", today)
+    words = plain_end(said.replace("’", "'"))
+    correction = plain_request(_HESITATION.sub("", words))
+    task = about["task"] or about["undated"]
+    wanted = _GRADE.sub(r"\1 priority", _IS_FINE.sub("", _TO_WHAT.sub("", correction)))
     priority, rest = take_priority(wanted)
     timing = take_timing(f"on {re.sub(r'^and ', '', rest)}" if rest else "", today)
     if re.sub(r"^on$", "", timing.rest):
-        return None
+        title = _retitled(task, correction) if _HESITATION.match(words) else None
+        return [RequestedCall("update_task", {"task": task, "title": title})] if title else None
     change = {
         "priority": priority,
         "due_date": timing.due and timing.due.isoformat(),
         "description": timing.note,
     }
     change = {name: value for name, value in change.items() if value}
-    task = about["task"] or about["undated"]
     return [RequestedCall("update_task", {"task": task, **change})] if change else None
+
+
+def _retitled(title: str, correction: str) -> str | None:
+    """A title with the part that is corrected: "for Clara" in "buy flowers for Sarah"."""
+    if (wrong := _NOT_THAT.fullmatch(correction)) and re.search(rf"\b{re.escape(wrong['wrong'])}\b", title):
+        return title.replace(wrong["wrong"], wrong["part"])
+    if other := _OTHER_PART.fullmatch(correction):
+        before, link, _ = title.rpartition(f" {other['link']} ")
+        return f"{before}{link}{other['part']}" if link else None
+    return None

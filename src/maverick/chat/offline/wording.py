@@ -23,7 +23,7 @@ _POLITE = re.compile(
 )
 _MIND = re.compile(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ", re.IGNORECASE)
 _POLITE_END = re.compile(
-    r"(?:[,.!?\s]+(?:please|pls|plz|for me|thanks|thank you|now|instead|mate|then|too|as well))+$",
+    r"(?:[,.!?\s]+(?:please|pls|plz|for me|thanks|thank you|now|instead|mate|then|too|as well|already|finally|at last|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully))+$",
     re.IGNORECASE,
 )
 _END = re.compile(r"[\s.!?…]+$")
@@ -43,6 +43,11 @@ _CALLED = re.compile(
 _TASK_NOUN = re.compile(
     r"[,:;.]|(?:task|item|todo|to-do|reminder|thing|one|stuff|and|for|by|due|on|to)s?\b", re.IGNORECASE
 )
+_VALUE_OF = re.compile(
+    r"^(?:the |my )?(?:due date|deadline|date) (?:of|for|on) |(?:'s)? (?:due date|deadline|date)$",
+    re.IGNORECASE,
+)
+"""What "the deadline of the report" has besides the task."""
 _TASK_END = re.compile(r"\s+(?:task|item|todo|one|reminder)$", re.IGNORECASE)
 _PRONOUN = re.compile(
     r"(?:it|that|this|that one|this one|the task|the last one|that task|this task)", re.IGNORECASE
@@ -86,6 +91,8 @@ _FRAME = (
     "done",
     "priority",
     "urgent",
+    "already",
+    "finally",
     *map(str.lower, day_name),
 )
 _SHORT = {"tmrw": "tomorrow", "tmr": "tomorrow", "2moro": "tomorrow", "2day": "today", "tonite": "tonight"}
@@ -187,7 +194,7 @@ def title_of(text: str) -> str:
 
 def reference(text: str, answered: str) -> str:
     """The title a task is referred to by: by its words, by a pronoun, or by its place in what was just shown."""
-    text = without_list(text.strip(" ,:;"))
+    text = _VALUE_OF.sub("", without_list(text.strip(" ,:;")))
     if places := _places(text, (shown := listed(answered))):
         return _enumerated([shown[place] for place in places])
     if (_PRONOUN.fullmatch(text) or _PLURAL.fullmatch(text)) and (mentioned := _mentioned(answered)):
