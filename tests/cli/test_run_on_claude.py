@@ -29,7 +29,7 @@ def test_with_a_key_claude_answers(folder: Folder, server: ClaudeServer) -> None
     [
         ("refusal", [], 5, "refused, 1 turn"),
         ("max_tokens", [], 4, "max_tokens, 1 turn"),
-        ("wrong_key", [], 1, "error, 1 turn"),
+        ("wrong_key", [], 2, "did not accept the key"),
         ("text", ["--output-schema", "city.json"], 6, "complete, 3 turns"),
         ("hang", ["--timeout", "300ms"], 124, "timeout, 1 turn"),
         ("loop", ["--max-cost", "0.0001"], 4, "max_cost"),

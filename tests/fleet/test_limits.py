@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -165,7 +166,7 @@ async def test_a_user_with_many_runs_does_not_starve_another_and_what_is_urgent_
         return reply("Done.")
 
     for user_id, prompt, count, priority in [
-        ("ana", "one of many", 60, 3),
+        ("ana", "one of many", 120, 3),
         ("bob", "one of few", 2, 3),
         ("ana", "urgent", 1, 1),
     ]:
@@ -173,12 +174,11 @@ async def test_a_user_with_many_runs_does_not_starve_another_and_what_is_urgent_
             last = await fleet.start("clerk", inputs={"prompt": prompt}, user_id=user_id, priority=priority)
     described = await fleet.temporal.get_workflow_handle(last.run_id).describe()
     async with working(Worker(fleet, offer(fleet, lambda: answers), max_runs=1)):
-        await eventually(lambda: have_run(order, "one of few", 2))
+        await eventually(lambda: have_run(order, ["one of few", "one of few", "urgent"]))
 
-    assert order.index("urgent") < 20
-    assert len(order) < 40
+    assert len(order) < 100  # in the order of their starts, these would be the last three of 123
     assert "ana" not in str(described.raw_description)
 
 
-async def have_run(order: list[str], prompt: str, count: int) -> bool:
-    return order.count(prompt) == count
+async def have_run(order: list[str], prompts: list[str]) -> bool:
+    return Counter(prompts) <= Counter(order)
