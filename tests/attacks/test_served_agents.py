@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -152,6 +153,49 @@ async def test_an_answer_of_an_agent_that_is_gone_blocks_nothing(tmp_path: Path)
     assert (listed.status, listed["approvals"]) == (200, [])
     assert "does not have the agent" in stopped["reason"]
     assert (deleted.status, late.status) == (204, 404)
+
+
+@pytest.mark.requirement("SERVER-APPROVALS")
+async def test_looking_at_an_answer_on_a_server_without_its_agent_ends_nothing(tmp_path: Path) -> None:
+    async with serving(tmp_path) as server:
+        waiting = await server.person("ana").say("Pay.")
+    async with serving(tmp_path, READER) as server:
+        ana = server.person("ana")
+        await ana.get(f"/api/conversations/{waiting['conversation_id']}")
+        looked = await ana.get(f"/api/runs/{waiting['run_id']}")
+        said = await ana.say("Well?", waiting["conversation_id"])
+    async with serving(tmp_path) as server:
+        ana = server.person("ana")
+        found = await ana.get(f"/api/conversations/{waiting['conversation_id']}")
+        answer = await approve(ana, waiting)
+
+    assert (looked["status"], "does not have its agent" in looked["reason"]) == ("waiting", True)
+    assert (said.status, found["approval"]["id"]) == (409, waiting["approval"]["id"])
+    assert (answer["status"], answer["response"]) == ("complete", "Done.")
+
+
+@pytest.mark.requirement("SERVER-APPROVALS")
+async def test_an_answer_in_progress_is_left_to_a_server_that_has_its_agent(tmp_path: Path) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: ModelCall) -> Any:
+        begun.set()
+        await go_on.wait()
+        return reply("Read.")
+
+    executor = AgentExecutor(ScriptedClient(slow))
+    async with serving(tmp_path, executor=executor) as server, serving(tmp_path, READER) as other:
+        asking = asyncio.create_task(server.person("ana").say("Read."))
+        await begun.wait()
+        [running] = [
+            one["running"] for one in (await other.person("ana").get("/api/conversations"))["conversations"]
+        ]
+        looking = asyncio.create_task(other.person("ana").get(f"/api/runs/{running}"))
+        await asyncio.wait([looking], timeout=1.5)  # it looks at once, and again after a second
+        go_on.set()
+        answers = [await asking, await looking]
+
+    assert [(one["status"], one["response"]) for one in answers] == [("complete", "Read.")] * 2
 
 
 @pytest.mark.requirement("SERVER-APPROVALS", "P7")

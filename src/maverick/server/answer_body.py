@@ -94,7 +94,7 @@ class AnswerBody(BaseModel):
     response: str
     """The answer, in words for the user; if it was stopped, the part that was there."""
     reason: str = ""
-    """Why it failed, in plain words, if it did."""
+    """Why it failed, or why this server cannot go on with one that waits, in plain words."""
     output: Any = None
     """The answer as JSON values, if its agent declares a type of output."""
     tool_calls: list[ToolCallBody] = []

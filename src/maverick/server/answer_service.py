@@ -23,6 +23,12 @@ _KEPT = 120.0
 """Seconds the events of an answer are kept after its end; after that, only the answer is."""
 
 
+_WAITS_ELSEWHERE = (
+    "This answer waits for a decision, and this server does not have its agent. "
+    "Decide it on a server that has, or stop the answer."
+)
+
+
 class AnswerSource(Protocol):
     """Where answers are made: in this process, or by the workers of a fleet."""
 
@@ -101,9 +107,12 @@ class AnswerService:
         answer = Answer(user_id, run_id, conversation_id=record.conversation_id)
         if isinstance(kept, AnswerBody) and record.status == AnswerStatus.WAITING:
             asked = await self.approvals.waits_for(user_id, run_id)
-            if asked is None:
+            if asked is not None:
+                kept = kept.model_copy(update={"approval": asked})
+            elif await self.approvals.is_served(user_id, run_id):
                 return await self.go_on(user_id, run_id)
-            kept = kept.model_copy(update={"approval": asked})
+            else:  # a server that has its agent can go on with it: to look at it here must not end it
+                kept = kept.model_copy(update={"reason": _WAITS_ELSEWHERE})
         if isinstance(kept, AnswerBody):
             answer.conclude(kept, record.last_event)
             answer.log.close()

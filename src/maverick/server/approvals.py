@@ -42,13 +42,18 @@ class Approvals:
             return None
         conversation_id, agent = found
         answerer = self._agents.find(agent)
-        if not isinstance(answerer, AgentAnswerer):  # not served any more: the answer ends with that reason
+        if not isinstance(answerer, AgentAnswerer):  # see is_served
             return None
         asked = await pending_approval(journal, run_id)
         if asked is None or is_expired(asked, time.time()):
             return None
         is_allowed = bool(await _decidable(answerer, user_id, [asked], user_id))
         return ApprovalBody.of(asked, agent, conversation_id, may_decide=is_allowed)
+
+    async def is_served(self, user_id: str, run_id: str) -> bool:
+        """Whether this server has the agent of an answer of the user that waits."""
+        found = (await run_in_thread(self._store.waiting, user_id)).get(run_id)
+        return found is None or isinstance(self._agents.find(found[1]), AgentAnswerer)
 
     async def pending(self, user_id: str) -> list[ApprovalBody]:
         """What waits for the user's decision: in their own answers, and in those of others if they may decide that."""

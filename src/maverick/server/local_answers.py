@@ -84,7 +84,9 @@ class LocalAnswers:
                     return answer.conclude(kept, record.last_event)
                 answerer = self._maker.agents.find(kept.agent)
                 run_id = answer.run_id if answerer is None else await answerer.known_run(kept)
-                if not await self.is_in_progress(kept, run_id):
+                # Without its agent, this process can only end it: that is for whoever stops it, not for one who looks.
+                is_left = answerer is None and not answer.signal.aborted
+                if not is_left and not await self.is_in_progress(kept, run_id):
                     begun = (answer.log.last_id, later_event(kept.asked_at), record.last_event)
                     answer.log.last_id = max(begun)
                     return await self._make(answer, kept, run_id)

@@ -197,6 +197,7 @@ export class AnswerMessage {
     if (this.question) this.content.append(this.question);
     if (status === "failed") this.trouble(reason || WRONG);
     else if (status !== "waiting") this.offer(response, status === "stopped" ? "Stopped." : "");
+    else if (reason) this.note(reason); // it waits for another server, which has its agent
   }
 
   /** What was streamed stays; the answer itself is only shown if it was not. */
