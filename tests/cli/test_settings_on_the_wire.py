@@ -109,7 +109,9 @@ def _program(code: str) -> Entry:
 
 
 async def _serve(place: Place, done: asyncio.Event) -> None:
-    async with place.started(partial(Maverick, "serve", "--no-browser", "--port", "0")) as process:
+    async with place.started(
+        partial(Maverick, "serve", "--no-browser", "--port", "0", "--signup")
+    ) as process:
         assert process.stdout is not None
         line: bytes = await asyncio.to_thread(process.stdout.readline)
         found = re.search(r"http://\S+:\d+", line.decode())

@@ -104,6 +104,19 @@ def test_markdown_has_its_elements(text: str, expected: list[Any]) -> None:
     assert elements(render_markdown(text)) == expected
 
 
+def test_the_cells_of_all_tables_together_are_bounded() -> None:
+    def table(columns: int, rows: int) -> str:
+        return f"|{'a|' * columns}\n|{'-|' * columns}\n" + "|\n" * rows + "\n"
+
+    few, many = elements(render_markdown(table(10, 20))), elements(render_markdown(table(250, 262)))
+    often = elements(render_markdown(table(50, 20) * 100))
+
+    assert few.count("td") == 10 * 20
+    assert not many.count("td")
+    assert 0 < often.count("td") <= 5_000
+    assert elements(render_markdown(table(250, 262) + table(2, 2))).count("td") == 4
+
+
 @pytest.mark.parametrize("evil", ["*a ", "[a](", "http://", "~~a", "&#", "**a", "<", "|", "`", "a@b."])
 def test_no_text_takes_long(evil: str) -> None:
     began = time.process_time()

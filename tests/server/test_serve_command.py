@@ -63,7 +63,7 @@ async def serving(home: Path, *options: str) -> AsyncIterator[Served]:
 async def test_a_server_that_is_killed_mid_answer_is_followed_by_one_that_completes_it(
     tmp_path: Path,
 ) -> None:
-    async with serving(tmp_path) as first:
+    async with serving(tmp_path, "--signup") as first:
         async with aiohttp.ClientSession(first.url) as http:
             token = (await Person(http).post("/api/signup", CREDENTIALS))["token"]
         headers = {"Authorization": f"Bearer {token}"}
@@ -84,7 +84,7 @@ async def test_a_server_that_is_killed_mid_answer_is_followed_by_one_that_comple
         page = await ana.get("/")
         left = await second.end(signal.SIGINT)
 
-    assert rest[-1].data["response"] == "Got it! Added 'buy milk' to your list. Anything else?"
+    assert rest[-1].data["response"].startswith("Got it! Added 'buy milk' to your list. Anything else?")
     assert [task["title"] for task in tasks] == ["buy milk"]
     assert "<title>Maverick</title>" in page.body
     assert left in (0, 130, -signal.SIGINT)
@@ -134,7 +134,7 @@ REPORTER = '---\nname: reporter\ndescription: Writes reports.\nmodel: "offline:"
 async def test_agents_of_ones_own_are_served_and_a_decision_survives_a_kill(tmp_path: Path) -> None:
     (tmp_path / "clerk.py").write_text(CLERK)
     (tmp_path / "reporter.md").write_text(REPORTER)
-    async with serving(tmp_path, "clerk.py", "reporter.md") as first:
+    async with serving(tmp_path, "clerk.py", "reporter.md", "--signup") as first:
         async with aiohttp.ClientSession(first.url) as http:
             token = (await Person(http).post("/api/signup", CREDENTIALS))["token"]
         headers = {"Authorization": f"Bearer {token}"}
@@ -191,6 +191,7 @@ async def test_the_printed_address_signs_its_user_in_once_with_the_tasks_of_the_
         async with asyncio.timeout(PATIENCE):
             line = (await asyncio.to_thread(served.process.stdout.readline)).decode()
         again = await person.post("/api/local-session", {"token": token})
+        stranger = await person.post("/api/signup", CREDENTIALS)
         tasks = await person.get("/api/tasks", headers={"Authorization": f"Bearer {first['token']}"})
         await served.end(signal.SIGTERM)
         assert served.process.stderr is not None
@@ -198,6 +199,7 @@ async def test_the_printed_address_signs_its_user_in_once_with_the_tasks_of_the_
 
     assert [task["title"] for task in tasks["tasks"]] == ["buy milk"]
     assert again.status == 401
+    assert stranger.status == 404, "another user of the machine could use the agents"
     assert "#token=" in line
     assert token not in line
 

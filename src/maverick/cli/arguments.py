@@ -172,7 +172,8 @@ def add_serve(parser: CommandParser) -> None:
     parser.add_argument(
         "--signup",
         action=argparse.BooleanOptionalAction,
-        help="let anyone create an account (default: only if the server is reachable from this machine alone)",
+        default=False,
+        help="let anyone who can reach the server create an account, and use the agents (default: no)",
     )
     parser.add_argument(
         "--oidc-issuer", metavar="URL", help="accept the tokens of this OpenID Connect issuer instead"

@@ -261,14 +261,13 @@ def _app(
     journal: Journal | None = None,
     fleet: Fleet | None = None,
 ) -> FastAPI:
-    signup = is_loopback(options.host) if options.signup is None else options.signup
     return create_app(
         runner,
         database,
         agents=agents,
         journal=journal,
         verifier=_verifier(options),
-        signup=signup,
+        signup=options.signup,
         limits=ServerLimits(spend_usd_per_day=options.max_spend),
         metrics_token=os.environ.get(_METRICS_VARIABLE) or None,
         allowed_hosts=[options.host, *options.allowed_hosts],

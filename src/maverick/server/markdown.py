@@ -13,6 +13,7 @@ from html import escape
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_block import StateBlock, table
 from markdown_it.rules_core import StateCore, linkify
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
@@ -27,6 +28,8 @@ _MOST_MARKS = 2_000
 """Characters of a paragraph that may mean something in Markdown; one with more stays as it was written."""
 _MOST_WORK = 20_000
 """Looks at a mark, in search of the ends of links, that a paragraph may take: the same."""
+_MOST_CELLS = 5_000
+"""Cells of all tables of a text: rows are filled up to the width of the table, so that a short text can have very many."""
 _LONGEST_PARAGRAPH = 10_000
 """Characters of a paragraph in which bare addresses are found."""
 _LONGEST_CODE_LINE = 2_000
@@ -128,6 +131,7 @@ def _parser() -> MarkdownIt:
     parser.validateLink = _is_link  # type: ignore[method-assign]  # markdown-it documents this as the way to do it
     if parser.linkify is not None:
         parser.linkify.set({"fuzzy_link": False, "fuzzy_email": False})
+    parser.block.ruler.at("table", _read_table, {"alt": ["paragraph", "reference"]})
     parser.core.ruler.at("inline", _read_paragraphs)
     parser.core.ruler.at("linkify", _find_addresses)
     parser.core.ruler.push("page", _adapt)
@@ -141,6 +145,19 @@ def _plain_parser() -> MarkdownIt:
 
 def _is_link(url: str) -> bool:
     return url.strip().lower().startswith(("http://", "https://", "mailto:"))
+
+
+def _read_table(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """A table, as long as there are not too many cells; the others stay as they were written."""
+    if silent:
+        return table(state, first, end, silent)
+    after = next((line for line in range(first, end) if state.isEmpty(line)), end)
+    columns = state.src.count("|", state.bMarks[first], state.eMarks[first]) + 1
+    cells = state.env.get("cells", 0) + columns * (after - first)
+    if cells > _MOST_CELLS or not table(state, first, end, silent):
+        return False
+    state.env["cells"] = cells
+    return True
 
 
 def _read_paragraphs(state: StateCore) -> None:

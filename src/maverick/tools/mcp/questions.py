@@ -14,6 +14,8 @@ from mcp.client.context import ClientRequestContext
 from mcp.client.session import ElicitationFnT
 from msgspec import Struct
 
+from maverick.tools.argument_check import misfits
+
 _MOST_FIELDS = 20
 _LONGEST_MESSAGE = 2_000
 _ATTEMPTS = 3
@@ -75,10 +77,8 @@ def _suggested(kind: object) -> Any:  # noqa: ANN401 - a JSON value
 
 def _misfit(schema: dict[str, Any], content: dict[str, Any]) -> str:
     """What is wrong with an answer; empty if nothing is."""
-    from jsonschema import Draft202012Validator  # here, since few servers ask
-
     try:
-        found = next(Draft202012Validator(schema).iter_errors(content), None)
+        found = next(misfits(schema, content), None)
     except Exception:  # noqa: BLE001 - the schema is a stranger's, and the library raises many things
         return ""
     return "" if found is None else f"{'.'.join(map(str, found.path)) or 'the answer'} does not fit"
