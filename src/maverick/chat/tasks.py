@@ -368,6 +368,7 @@ def _similarity(one: str, other: str) -> float:
 
 def _words(text: str) -> list[str]:
     words = [BASE_FORMS.get(word, word) for word in _plain(text).split()]
+    words = ["call" if word in ("ring", "phone", "phoned") else word for word in words]
     telling = [word for word in words if word not in _FILLERS]
     return telling or words
 

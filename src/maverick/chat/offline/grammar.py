@@ -104,7 +104,7 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _ASKS_FOR = re.compile(
-    r"(?:(?:please|hey|hi|ok|okay|so|and|oh|ah|oops|sorry|hmm+|wait|no|well|actually|maverick)[,.! ]+)*(?:can|could|would|will) (?:you|we|i)\b|.*\b(?:please|pls)\b|let(?:'s| me)\b",
+    r"(?:(?:please|hey|hi|ok|okay|so|and|oh|ah|oops|sorry|hmm+|wait|no|well|actually|maverick)[,.! ]+)*(?:can|could|would|will) (?:you|u|we|i)\b|.*\b(?:please|pls)\b|let(?:'s| me)\b",
     re.IGNORECASE,
 )
 _COMMANDS = (
@@ -187,7 +187,7 @@ _PARTS = {
     "when": "(?P<when>.+)",
     "what": "(?P<what>.+)",
     # What stands before "is done" and the like, when it is no question and no request of another kind.
-    "subject": r"(?!(i|we|you|he|she|they|what|which|who|how|when|where|anything|nobody|no one|someone|somebody|everyone|it|that|is|are|show|list|add|create|new|note|remind|remember|to-?do|tasks?)\b|.*\bwhat\b){task}",
+    "subject": r"(?!(i|we|you|he|she|they|what|which|who|how|when|where|anything|nobody|no one|someone|somebody|everyone|it|that(?! \w+('s| is| are| was| has))|is|are|show|list|add|create|new|note|remind|remember|to-?do|tasks?)\b|.*\bwhat\b){task}",
 }
 """The parts that sentences are made of."""
 _PART = re.compile(r"\{(\w+)\}")
@@ -206,7 +206,7 @@ _SENTENCES: tuple[tuple[str, Reader], ...] = (
     # Undoing.
     (r"(?!(add|create|new|remind|remember|put|rename|delete|complete|mark)\b)(.*\b|)undo\b.*", undo),
     (
-        "[(oops|sorry|wait|no|hmm|oh),? ](take|bring|put|get|change|give[ me]|want|need) (that|it|them|this) back[ again]",
+        "[(oops|sorry|wait|no|hmm|oh),? ][i ](take|bring|put|get|change|give[ me]|want|need) (that|it|them|this) back[ again]",
         undo,
     ),
     (
@@ -276,6 +276,11 @@ _SENTENCES: tuple[tuple[str, Reader], ...] = (
         reschedule,
     ),
     ("the {deadline} (for|of) {task} is [on |now ]{when}", reschedule),
+    (
+        "{subject}('s| is| are| isn't| aren't) [not |now |actually |only ]due [until |till |on |by ]{when}",
+        reschedule,
+    ),
+    ("(give me|i need|i have) (until|till) {when} (for|on|to do|to finish) {task}", reschedule),
     ("(change|update|edit) {task} (to|into) {title}", rename),
     ("{task} should (say|be called|read) {title}", rename),
     # One task: done or not.
@@ -300,7 +305,7 @@ _SENTENCES: tuple[tuple[str, Reader], ...] = (
     ("[.+(,|;) [so |and |please ]]{tick} {task} [off ][as |to |off as |off ][be ]{done}", complete),
     ("(tick|check|cross|strike|mark)[ off| out] {task}( off| out)", complete),
     (
-        "{subject}['s| is| are| has been| have been| was| were| got] [now |all |already |finally ]({done}|{settled})",
+        "{subject}['s been|'s| is| are| has been| have been| was| were| got] [now |all |already |finally ]({done}|{settled})",
         complete,
     ),
     (
@@ -317,7 +322,7 @@ _SENTENCES: tuple[tuple[str, Reader], ...] = (
     ("{subject} ?(:|-|=) ?({done}|check)", complete),
     ("{subject} ?(:|-|=)? ?(✓|✔|✅|☑)", complete),
     (
-        "{subject}['s| is| are| has been| have been| was| were| got] [now |all |already |finally ](?P<done>{participle})",
+        "{subject}['s been|'s| is| are| has been| have been| was| were| got] [now |all |already |finally ](?P<done>{participle})",
         complete_statement,
     ),
     (
@@ -361,7 +366,9 @@ _SENTENCES: tuple[tuple[str, Reader], ...] = (
     ),
     (r"(let me see|i want to see|i'd like to see|can i see|may i see)\b.*", list_tasks),
     (r"[all |my |only |just ][the |my ]{state}\b.*{tasks}", list_tasks),
+    (r"(?P<task>(?!{wish})(the |my )?\w+[ \w+]) (to|until|till) {when}", reschedule),
     # Adding.
+    (r"(put|pop|stick) (?P<what>(?='|\"|“|‘).+)", add),
     (
         r"(add|create|make|new)[ {which}] [new ](tasks|todos|items|things)[ to (my|the) list] ?(:|,|-) ?{what}",
         add_several,
@@ -378,7 +385,7 @@ _SENTENCES: tuple[tuple[str, Reader], ...] = (
     ("[a |another ][new ](task|to-?do|to do|item|reminder) ?[:|,|-|called|named] ?{what}", add),
     ("[a ]new ?:? ?{what}", add),
     ("i('d like| would like| want| need) (a|another) (task|to-?do|reminder) {what}", add),
-    ("(?P<what>(urgent|important|high priority|low priority) ?(:|-) ?.+)", add),
+    ("[super |very |really ](?P<what>(urgent|important|high priority|low priority) ?(:|-) ?.+)", add),
     (
         "(?P<when>today|tonight|tomorrow|this weekend|[on |for ](sun|mon|tues|wednes|thurs|fri|satur)day) ?(:|-) ?{what}",
         add_dated,

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from maverick.chat.offline.dates import take_timing
 from maverick.chat.offline.requests import read, understand
 from maverick.chat.offline.small_talk import Kind, is_taken_back, small_talk
-from maverick.chat.offline.wording import begins_with_deed, ordinal, plain_request, quoted
+from maverick.chat.offline.wording import begins_with_deed, ordinal, plain_end, plain_request, quoted
 from maverick.providers.offline import RequestedCall
 
 
@@ -88,6 +88,7 @@ def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meani
     return (
         _answer_to_question(said, answered, said_before[:_LONGEST], today)
         or _small_talk(said)
+        or _other_task(said, answered, said_before[:_LONGEST], today)
         or _request(said, answered, today)
         or _asked_back(said, answered, today)
         or Meaning(Kind.UNSUPPORTED)
@@ -97,6 +98,28 @@ def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meani
 def is_answer(said: str) -> bool:
     """Whether a message is only a yes or a no."""
     return len(said.split()) < 5 and bool(_YES.fullmatch(said.strip()) or _NO.fullmatch(plain_request(said)))
+
+
+_MEANT = re.compile(
+    r"(?:(?:no|nope|wait|sorry|oops|whoops|oh|actually|not that one|(?:the )?wrong one|(?:i )?meant?)[,.! ]+)+(?P<task>(?:the|my) .+)",
+    re.IGNORECASE,
+)
+
+
+def _other_task(said: str, answered: str, said_before: str, today: date) -> Meaning | None:
+    """The change that was just made, for another task: "no, I meant the plants"."""
+    meant = _MEANT.fullmatch(plain_end(said))
+    is_changed = answered.startswith(("Great! I've marked", "Updated!"))
+    if meant is None or not (is_changed or _ASKED_DELETE.match(answered)):
+        return None
+    if understand(said, answered, today) or not take_timing(f"on {meant['task']}", today).rest:
+        return None
+    calls = understand(said_before, "", today) or ()
+    if len(calls) != 1 or "task" not in calls[0].arguments:
+        return None
+    changed = replace(calls[0], arguments={**calls[0].arguments, "task": meant["task"]})
+    back = [RequestedCall("undo_last_change", {})] if is_changed else []
+    return Meaning(Kind.REQUEST, [*back, changed])
 
 
 def _small_talk(said: str) -> Meaning | None:

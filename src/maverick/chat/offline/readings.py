@@ -145,7 +145,11 @@ _REFERS = re.compile(
 def is_doubtful(call: RequestedCall, said: str) -> bool:
     """Whether a task gets a title that can hardly be one: it has words of the request, or more than a title."""
     title = str(call.arguments.get("title", ""))
-    return title not in quoted(said) and _NO_TITLE.search(title) is not None
+    has_two_dates = "due_date" in call.arguments and _DATED.search(title) is not None
+    return title not in quoted(said) and (has_two_dates or _NO_TITLE.search(title) is not None)
+
+
+_DATED = re.compile(r"\b(?:(?:on|by) (?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow)\b", re.IGNORECASE)
 
 
 _NO_TITLE = re.compile(
@@ -312,7 +316,9 @@ def alter(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     change: dict[str, Any] = {"priority": priority} if priority else {}
     change |= {"due_date": timing.due.isoformat()} if timing.due else {}
     change |= {"description": timing.note} if timing.note else {}
-    task = re.sub(r"(?:[\s,]+(?:to|as|a|be|up|until|till|from|for|due|on|and|back|the))+$", "", timing.rest)
+    task = re.sub(
+        r"(?:[\s,]+(?:to|as|a|be|up|down|until|till|from|for|due|on|and|back|the))+$", "", timing.rest
+    )
     if not task or _SAYS_DONE.search(task):
         return None
     return [RequestedCall("update_task", {"task": _task(heard, task), **change})]

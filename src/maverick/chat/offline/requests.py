@@ -52,12 +52,15 @@ _PUT_DOWN = re.compile(
 )
 """A request to write down what was just said."""
 _TAKEN_BACK = re.compile(
-    r"(?=.*\b(?:oops|wrong|mistake|not yet|not that one|wait)\b)(?:(?:oops|no|wait|sorry|ah|oh|actually|not yet|not that one|"
-    r"(?:the )?wrong one|that's not (?:it|right)|that(?:'s| is| was) (?:wrong|a mistake)|my mistake)[,.! ]*)+",
+    r"(?=.*\b(?:oops|wrong|mistake|not yet|not that one|wait|not (?:it|right|what i \w+))\b)"
+    r"(?:(?:oops|whoops|no|wait|hang on|sorry|ah|oh|dear|bother|damn|actually|not yet|not that one|it isn't|it's not(?: done)?|"
+    r"(?:the )?wrong one|that's not (?:it|right|what i (?:meant|said|wanted))|that(?:'s| is| was) (?:wrong|a mistake)|my mistake)[,.! ]*)+",
     re.IGNORECASE,
 )
 
 
+_TOPIC = re.compile(r"(?:the|my) (?P<task>\w+(?: \w+){0,2})\s*\?", re.IGNORECASE)
+"""What the next sentence is about: "The plants? Watered them."."""
 _NOT_DONE = re.compile(
     r"(?:i |we )?(?:didn't|did not|haven't|have not|couldn't|can't|won't|not yet|forgot)\b", re.IGNORECASE
 )
@@ -87,7 +90,9 @@ def read(said: str, answered: str, today: date) -> Reading:
     is_certain = True
     about = answered
     for sentence in [said] if quoted(said) else _SENTENCE_END.split(said):
-        if calls and is_taken_back(sentence):
+        if topic := _TOPIC.fullmatch(sentence):
+            about = f"Updated! '{topic['task']}' now"
+        elif calls and is_taken_back(sentence):
             calls, is_certain = [], False
         elif small_talk(sentence) is None:
             found = _sentence(sentence, about, today)

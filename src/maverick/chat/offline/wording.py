@@ -16,14 +16,14 @@ _PRIORITY = re.compile(
     re.IGNORECASE,
 )
 _POLITE = re.compile(
-    r"^(?:(?:please|pls|plz|kindly|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday|probably|plus|hmm+|uh|um|oops)[,!.\s]+)*"
-    r"(?:(?:can|could|would|will|may) (?:you|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you )?to\s+|"
+    r"^(?:(?:please|pls|plz|kindly|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday|probably|plus|hmm+|uh|um|ah|oops|whoops|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.\s]+)*"
+    r"(?:(?:can|could|would|will|may) (?:you|u|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you )?to\s+|"
     r"i want (?:you )?to\s+|let(?:'s| us| me)\s+|go ahead and\s+|(?:i was wondering|i wonder|it would be (?:great|nice|good)) if you could\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*",
     re.IGNORECASE,
 )
 _MIND = re.compile(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ", re.IGNORECASE)
 _POLITE_END = re.compile(
-    r"(?:[,.!?\s]+(?:please|pls|plz|for me|thanks|thank you|now|instead|mate|then|too|as well|already|finally|at last|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully))+$",
+    r"(?:[,.!?\s]+(?:please|pls|plz|for me|thanks|thank you|now|instead|mate|then|too|as well|already|finally|at last|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers))+$",
     re.IGNORECASE,
 )
 _END = re.compile(r"[\s.!?…]+$")
@@ -79,7 +79,7 @@ _DEED = re.compile(
     r"mail|make|measure|meditate|meet|message|mop|mow|open|order|organi[sz]e|pack|paint|pay|phone|pick|plan|plant|play|post|"
     r"practi[cs]e|prepare|print|read|register|renew|repair|replace|reply|research|return|review|ride|ring|run|scan|sell|send|set|sew|"
     r"shop|sign|sort|speak|start|stretch|study|submit|sweep|swim|take|talk|test|text|throw|tidy|train|translate|try|tune|update|"
-    r"upload|vacuum|visit|walk|wash|watch|water|weed|work|wrap|write)\b(?!\?| (?:it|that|this|them)\b)",
+    r"upload|vacuum|visit|walk|wash|watch|water|weed|work|wrap|write)\b(?!\?| (?:it|that|this|them|me)\b)",
     re.IGNORECASE,
 )
 """How things to do begin."""
@@ -195,6 +195,7 @@ def title_of(text: str) -> str:
 def reference(text: str, answered: str) -> str:
     """The title a task is referred to by: by its words, by a pronoun, or by its place in what was just shown."""
     text = _VALUE_OF.sub("", without_list(text.strip(" ,:;")))
+    text = re.sub(r"^both (?:of )?(?=.+ and )", "", text, flags=re.IGNORECASE)
     if places := _places(text, (shown := listed(answered))):
         return _enumerated([shown[place] for place in places])
     if (_PRONOUN.fullmatch(text) or _PLURAL.fullmatch(text)) and (mentioned := _mentioned(answered)):
