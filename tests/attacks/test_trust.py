@@ -268,3 +268,19 @@ def test_a_link_to_a_trusted_folder_is_that_folder_and_a_copy_is_not(
 
     assert load_config(tmp_path / "link", machine.home, {}).agent.provider == "openai"
     assert load_config(copy, machine.home, {}).agent.provider == "claude"
+
+
+@pytest.mark.requirement("TRUST-CODE")
+async def test_a_file_with_the_name_of_a_prompt_is_not_run_unless_it_is_named_as_a_file(
+    machine: Machine,
+) -> None:
+    machine.write("explain main.py", "open('owned', 'w').close()")
+    machine.write("explain src/main.py", "open('owned', 'w').close()")
+
+    for words in (("explain main.py",), ("run", "explain main.py"), ("run", "explain src/main.py")):
+        assert (await machine.maverick(*words)).returncode == 0
+        assert not (machine.project / "owned").exists()
+
+    named = await machine.maverick("run", "./explain main.py", "-p", "hello")
+    assert "has no agent" in named.stderr
+    assert (machine.project / "owned").exists()

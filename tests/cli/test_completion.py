@@ -76,6 +76,14 @@ def test_bash_offers_the_names_of_agents_runs_and_models(script: str, folder: Fo
     assert "claude:claude-opus-5-5" in completed(script, folder.path, "run", "--model", "claude")
 
 
+def test_a_name_that_bash_would_run_is_not_offered(script: str, folder: Folder) -> None:
+    folder.main("run", "-p", "hello", "--run-id", "$(touch owned)x")
+    folder.main("run", "-p", "hello", "--run-id", "harmless")
+
+    assert completed(script, folder.path, "runs", "show", "") == ["harmless"]
+    assert not (folder.path / "owned").exists()
+
+
 def test_every_command_is_in_every_script(folder: Folder) -> None:
     for shell in ("bash", "zsh", "fish"):
         text = folder.main("completion", shell).stdout

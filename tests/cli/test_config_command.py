@@ -202,6 +202,7 @@ def test_a_key_is_read_from_standard_input_kept_private_and_what_counts_before_i
     folder: Folder,
 ) -> None:
     folder.set("MAVERICK_AGENT_MODEL", "offline:")
+    folder.write(".maverick/config.yaml", "agent:\n  model: a\n").chmod(0o644)
 
     done = folder.main("config", "set", "agent.api_key", said=f"{CANARY}\n")
     model = folder.main("config", "set", "model", "claude:x")
@@ -211,3 +212,15 @@ def test_a_key_is_read_from_standard_input_kept_private_and_what_counts_before_i
     assert CANARY not in done.stdout + done.stderr
     assert "(MAVERICK_AGENT_MODEL counts before it)" in model.stderr
     file.unlink()
+
+
+@pytest.mark.parametrize("words", [("set", "model", "claude:x"), ("init", "--force")])
+def test_nothing_is_written_through_a_link_in_the_place_of_a_projects_file(
+    words: tuple[str, ...], folder: Folder
+) -> None:
+    other = folder.write("other.yaml", "agent:\n  model: a\n")
+    (folder.path / "maverick.yaml").symlink_to(other)
+
+    assert "is a link to" in folder.refuse("config", *words, "--project")
+
+    assert other.read_text() == "agent:\n  model: a\n"

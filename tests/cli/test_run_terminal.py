@@ -155,6 +155,17 @@ def test_a_person_is_asked_about_what_they_have_not_allowed(
     assert [file.read_text() for file in folder.path.glob("a.txt")] == ([] if content is None else [content])
 
 
+def test_beside_the_choices_a_long_change_is_named_again_with_its_size(folder: Folder) -> None:
+    words = ("run", "-p", "write the file 'a.txt' with content '" + "tea\n" * 30 + "'")
+    with Terminal(*words, home=folder.path) as terminal:
+        terminal.expect("always: edits of files in this folder")
+        terminal.expect("Create a.txt, 30 lines added and 0 lines removed above?")
+        terminal.expect(CHOICES)
+        terminal.type("n\n\n")
+
+        assert terminal.end() == 0, terminal.seen
+
+
 @pytest.mark.parametrize("key", ["a", "p"])
 def test_what_is_always_allowed_is_not_asked_about_again_and_a_project_remembers_it(
     key: str, folder: Folder

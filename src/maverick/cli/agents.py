@@ -12,6 +12,7 @@ from maverick.cli.agent_lookup import discovery, look_up
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.formatting import Column, duration, lay_out, money, terminal_width
 from maverick.cli.json_text import json_text
+from maverick.cli.parser import name_lines
 from maverick.cli.screen import Screen, one_line
 from maverick.cli.settings import load_settings
 from maverick.loop import AgentDefinition, Input, RunConfig
@@ -34,7 +35,7 @@ def list_agents(options: argparse.Namespace) -> int:
         screen.say(f"{json_text({'agents': list(map(agent_fields, agents)), 'problems': problems})}\n")
         return SUCCESS
     if options.names:
-        screen.say("".join(f"{found.name}\n" for found in agents))
+        screen.say(name_lines(found.name for found in agents))
         return SUCCESS
     rows = [(found.name, found.origin.value, found.description) for found in agents]
     screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, terminal_width())))

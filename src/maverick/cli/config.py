@@ -95,10 +95,23 @@ def write_file(options: argparse.Namespace) -> int:
         InvalidInputError: The file exists, or cannot be written.
         ConfigError: The person has no home.
     """
-    path = Path(_PROJECT_FILE).absolute() if options.project else own_folder() / _OWN_FILE
+    path = _file_to_write(project=options.project)
     write_new_file(path, "\n".join(_lines(project=options.project)) + "\n", force=options.force, private=True)
     Screen.of_process(interactive=False).say(f"{path}\n")
     return SUCCESS
+
+
+def _file_to_write(*, project: bool) -> Path:
+    """The user's file, or the project's, which may be no link: a stranger's could lead to any file of the user."""
+    if not project:
+        return own_folder() / _OWN_FILE
+    path = Path(_PROJECT_FILE).absolute()
+    if path.is_symlink():
+        raise InvalidInputError(
+            f"{path} is a link to {path.readlink()}. Change that file with an editor, or replace the link by a file.",
+            field="path",
+        )
+    return path
 
 
 def _lines(*, project: bool) -> Iterator[str]:
@@ -140,7 +153,7 @@ def set_setting(options: argparse.Namespace) -> int:
     checked = section(**{name: value}, sources={field: "the command line"})
     if isinstance(checked, AgentConfig) and name in ("model", "provider"):
         resolve(checked)  # which refuses a provider that does not exist
-    path = Path(_PROJECT_FILE).absolute() if options.project else own_folder() / _OWN_FILE
+    path = _file_to_write(project=options.project)
     write_setting(path, section.section, name, value)
     screen = Screen.of_process(interactive=False)
     screen.say(f"{field} is set in {path}\n")
@@ -169,7 +182,7 @@ def write_setting(path: Path, section: str, name: str, value: str) -> None:
             f"{path} is written in a way that cannot be changed here. Set {field} in it with an editor.",
             field=field,
         )
-    write_new_file(path, text, force=True, private=not before)
+    write_new_file(path, text, force=True, private=not before or path.name == _OWN_FILE)
 
 
 def _named(key: str) -> tuple[str, type[Section], str]:

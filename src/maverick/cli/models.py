@@ -12,6 +12,7 @@ from msgspec import to_builtins
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.formatting import Column, counted, lay_out, terminal_width
 from maverick.cli.json_text import json_text
+from maverick.cli.parser import name_lines
 from maverick.cli.screen import Screen
 from maverick.exceptions import InvalidInputError
 from maverick.model import ModelInfo
@@ -47,7 +48,7 @@ def list_models(options: argparse.Namespace) -> int:
             raise InvalidInputError(f"No model matches {options.pattern!r}.", field="pattern")
     screen = Screen.of_process(interactive=False)
     if options.names:
-        screen.say("".join(f"{name}\n" for name, _ in shown))
+        screen.say(name_lines(name for name, _ in shown))
         return SUCCESS
     if options.as_json:
         screen.say(f"{json_text([{'model': name, **_fields(info)} for name, info in shown])}\n")

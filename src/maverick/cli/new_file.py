@@ -25,6 +25,8 @@ def write_new_file(path: Path, text: str, *, force: bool, private: bool = False)
             path.parent.mkdir(mode=0o700 if private else 0o777, parents=True)
         flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL)
         with os.fdopen(os.open(path, flags, 0o600 if private else 0o666), "w", encoding="utf-8") as file:
+            if private:  # also if it existed, and others could read it
+                path.chmod(0o600)
             file.write(text)
     except OSError as error:
         if isinstance(error, FileExistsError) and path.is_file():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, Self
 
 from maverick.cli.exit_codes import MISUSE, SUCCESS
@@ -14,6 +15,7 @@ from maverick.cli.screen import write_out
 from maverick.exceptions import describe_unknown
 
 _LARGEST = 1_000_000
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -75,6 +77,11 @@ class CommandParser(argparse.ArgumentParser):
 def add_names(parser: argparse.ArgumentParser) -> None:
     """Add the option with which shells ask what there is."""
     parser.add_argument("--names", action="store_true", help="write the names only, each on a line")
+
+
+def name_lines(names: Iterable[str]) -> str:
+    """What ``--names`` writes: names that mean nothing to a shell, since bash expands what it offers."""
+    return "".join(f"{name}\n" for name in names if _PLAIN_NAME.fullmatch(name))
 
 
 def whole_number(minimum: int, largest: int = _LARGEST) -> Callable[[str], int]:

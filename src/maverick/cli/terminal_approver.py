@@ -9,6 +9,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from maverick.cli.formatting import counted
 from maverick.cli.run_printer import RunPrinter
 from maverick.cli.screen import Screen, one_line, printable
 from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest, Approver
@@ -19,6 +20,7 @@ _NO = ("n", "no", "")
 _ALWAYS = {"a": GrantScope.SESSION, "always": GrantScope.SESSION}
 _PROJECT = {"p": GrantScope.PROJECT, "project": GrantScope.PROJECT}
 _WHY = "Why not? The model is told (Enter to say nothing): "
+_MANY_LINES = 12
 _HOW = (
     "  y: allow it once; a: always in this session; p: always in this folder; n, or n WHY: do not;"
     ' e {"argument": value}: allow it with this changed'
@@ -63,6 +65,8 @@ async def _ask(
         # In full, since no one should approve what they cannot see.
         screen.diff(preview.lines) if preview.kind == "edit" else screen.quote(preview.lines)
         screen.remark(f"  always: {preview.always}")
+        if len(preview.lines) > _MANY_LINES:  # which may have moved the headline off the screen
+            screen.headline(f"{preview.title}, {_size(preview)}?")
         _forget_typed()
         while True:
             typed = await _answer(screen, choices)
@@ -76,6 +80,15 @@ async def _ask(
     finally:
         if progress is not None:
             progress.paused = False
+
+
+def _size(preview: CallPreview) -> str:
+    """How much there is to look at, in words."""
+    lines = preview.lines
+    if preview.kind != "edit":
+        return f"{counted(len(lines), 'line')} above"
+    added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
+    return f"{counted(added, 'line')} added and {counted(removed, 'line')} removed above"
 
 
 def _read(request: ApprovalRequest, typed: str) -> ApprovalAnswer | None:

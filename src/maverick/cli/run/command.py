@@ -185,8 +185,14 @@ def _look_up(options: argparse.Namespace, config: MaverickConfig) -> DiscoveredA
 
 
 def _is_prompt(words: str) -> bool:
-    """Whether what stands in the place of an agent is a prompt: no name has a space in it, and few files have."""
-    return len(words.split()) > 1 and not Path(split_source(words)[0]).exists()
+    """Whether what stands in the place of an agent is a prompt: no name has a space in it, and few files have.
+
+    A file with a space in its path has to be named as one (``./my agent.py``): otherwise a stranger's folder could have a
+    file with the name of a likely prompt, which would run.
+    """
+    file = Path(split_source(words)[0])
+    is_named = file.is_absolute() or words.startswith(("./", "../"))
+    return len(words.split()) > 1 and not (is_named and file.exists())
 
 
 def _named_file(agent: str | None) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.formatting import Column, age, money
+from maverick.cli.parser import name_lines
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import one_line
 from maverick.exceptions import InvalidInputError, JournalError, describe_unknown
@@ -41,7 +42,7 @@ async def list_runs(
     if with_subagents:
         records = [relative for record in records for relative in await family(console.journal, record)]
     if names:
-        console.say(record.run_id for record in records)
+        console.screen.say(name_lines(record.run_id for record in records))
     elif console.as_json:
         console.write(records)
     elif records:
