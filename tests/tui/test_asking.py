@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from textual.events import Key
+from textual.widgets import Button
 
 from maverick.journal import RunStatus
+from maverick.runtime.consent import CallPreview, GrantScope
 from maverick.testing import reply
 from maverick.tui.app import MaverickApp
 from maverick.tui.approval import ApprovalDialog
@@ -15,6 +18,7 @@ from maverick.tui.block import ToolState
 from maverick.tui.conversation import Status
 from maverick.tui.dialogs import TextDialog
 from maverick.tui.prompt import PromptBox
+from maverick.tui.session import Question
 from tui.desk import Desk
 from tui.screen import EDIT, Screen, screen
 
@@ -43,12 +47,15 @@ async def test_a_and_p_allow_the_next_call_too_without_a_question_in_any_convers
     async with screen([EDIT, reply("Done."), EDIT, reply("Again.")]) as at:
         await at.send("edit it")
         await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
-        await at.press(key)
+        await at.press(key, "down", "enter", key)  # another key than Enter takes it back
+        asked = isinstance(at.app.screen, ApprovalDialog)
+        await at.press("enter")
         await at.until(lambda: at.status is Status.COMPLETE)
         await at.send("/new")
         await at.send("once more")
         await at.until(lambda: at.status is Status.COMPLETE)
 
+        assert asked
         assert [tool.outcome for tool in at.tools()] == ["finished"]
         assert (tmp_path / ".maverick" / "grants.json").exists() == (key == "p")
 
@@ -148,10 +155,51 @@ async def test_a_question_that_has_just_appeared_takes_no_key_a_person_was_typin
         at = Screen(desk, app, pilot)
         await at.send("edit it")
         await at.until(lambda: isinstance(app.screen, ApprovalDialog))
-        await at.press("y", "n", "escape")
+        await at.press("y", "a", "enter", "p", "enter", "n", "escape")
 
         assert isinstance(app.screen, ApprovalDialog)
         assert [tool.state for tool in at.tools()] == [ToolState.ASKED]
+
+
+@pytest.mark.requirement("007-TUI-APPROVAL")
+async def test_a_key_answers_only_after_a_pause_in_typing_however_long_the_question_is_there() -> None:
+    async with screen([EDIT, reply("Done.")]) as at:
+        await at.send("edit it")
+        await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        dialog = at.app.screen
+        assert isinstance(dialog, ApprovalDialog)
+        dialog._grace = 100
+
+        async def press(key: str, after: float) -> None:
+            pressed = Key(key, key if len(key) == 1 else "\r")
+            pressed.time = at_time = dialog._typed_at + after
+            at.app.post_message(pressed)
+            await at.until(lambda: dialog._typed_at == at_time)
+
+        await press("x", 1_000)
+        for key in ("y", "p", "enter", "a", "enter"):
+            await press(key, 99)
+        typed = [tool.state for tool in at.tools()]
+        await press("y", 101)
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert typed == [ToolState.ASKED]
+        assert [tool.outcome for tool in at.tools()] == ["finished"]
+
+
+@pytest.mark.requirement("007-TUI-APPROVAL")
+async def test_a_long_question_is_scrolled_and_its_buttons_stay_in_view() -> None:
+    async with screen() as at:
+        preview = CallPreview("edit", "Edit " + "a/" * 60, tuple(map(str, range(200))), "", "edits " * 20)
+        scopes = tuple(GrantScope)
+        question = Question("editor", "edit", {}, preview, "the folder is not trusted " * 5, scopes)
+        await at.app.push_screen(ApprovalDialog(question, 0))
+        await at.press("pagedown")
+        shown = at.app.screen.query_one(".dialog").content_region
+
+        assert at.app.screen.query_one(".arguments").scroll_offset.y > 0
+        for part in (*at.app.screen.query(Button), at.app.screen.query_one("#hint")):
+            assert shown.contains_region(part.region), part
 
 
 @pytest.mark.requirement("007-TUI-APPROVAL")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import time
+import math
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, ClassVar, TypeVar
@@ -14,6 +14,7 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.events import Key, Mount
 from textual.screen import ModalScreen
 from textual.widgets import Button, Label, Static
 
@@ -31,6 +32,8 @@ _ALWAYS = {
     GrantScope.SESSION: "[u]A[/u]lways, until you quit",
     GrantScope.PROJECT: "Always here ([u]p[/u])",
 }
+_ANSWERING = {name for key in DIALOG if not key.always for name in key.key.split(",")}
+_TYPING = "You were typing. Press the key again after a moment."
 _COLOURS = {LineStyle.ADDED: "green", LineStyle.REMOVED: "red", LineStyle.HUNK: "cyan"}
 
 
@@ -42,7 +45,7 @@ async def ask_user(
     Args:
         app: The screen.
         question: The tool call.
-        grace: For how many seconds no key counts.
+        grace: For how many seconds no key was pressed before one that counts.
         stop: Stops the run, if that is what the user wants.
     """
     while True:
@@ -118,11 +121,12 @@ _DECISIONS: Mapping[ApprovalChoice | None, Answer] = {
 
 
 class ApprovalDialog(ModalScreen[ApprovalChoice]):
-    """Asks about a tool call, and shows all of it.
+    """Asks about a tool call, and shows all of it. What allows more than this call has to be confirmed.
 
     Args:
         question: The tool call.
-        grace: For how many seconds no key counts: the user may be typing when the dialog appears.
+        grace: For how many seconds no key was pressed before one that counts: the user may be typing when the dialog
+            appears, and go on.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(DIALOG)
@@ -131,7 +135,10 @@ class ApprovalDialog(ModalScreen[ApprovalChoice]):
         super().__init__()
         self._question = question
         self._grace = grace
-        self._shown_at = 0.0
+        self._typed_at = math.inf
+        """When a key was last pressed, or the dialog appeared."""
+        self._chosen = ""
+        """The answer that has to be confirmed."""
 
     def compose(self) -> ComposeResult:
         """What would happen, and the answers."""
@@ -155,24 +162,48 @@ class ApprovalDialog(ModalScreen[ApprovalChoice]):
                 for scope in question.scopes:
                     yield Button(_ALWAYS[scope], id=scope.value, compact=True)
                 yield Button("[u]E[/u]dit", id="edit", compact=True)
-            if question.scopes:
-                yield Label(f"Always means: {one_line(preview.always)}", classes="hint", markup=False)
+            yield Label(self._always, id="hint", classes="hint", markup=False)
 
-    def on_mount(self) -> None:
+    @property
+    def _always(self) -> str:
+        return f"Always means: {one_line(self._question.preview.always)}" if self._question.scopes else ""
+
+    def on_mount(self, event: Mount) -> None:
         """Focus no button, so that what was being typed is not taken for an answer."""
         self.query_one(VerticalScroll).focus()
-        self._shown_at = time.monotonic()
+        self._typed_at = event.time
+
+    def on_key(self, event: Key) -> None:
+        """Let no key answer that is part of what the user types, and only Enter confirm."""
+        typing = event.time - self._typed_at < self._grace
+        self._typed_at = event.time
+        if event.key != "enter":
+            self._choose("")
+        if typing and event.key in _ANSWERING:
+            event.stop()
+            self.query_one("#hint", Label).update(_TYPING)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """Answer with a button."""
         self.action_answer(event.button.id or "")
 
     def action_answer(self, answer: str) -> None:
-        """Answer, unless the dialog has only just appeared."""
-        if answer in tuple(GrantScope) and answer not in self._question.scopes:
-            return
-        if time.monotonic() - self._shown_at >= self._grace:
+        """Answer; what allows more than this call has to be confirmed."""
+        if answer not in tuple(GrantScope) or answer == self._chosen:
             _ = self.dismiss(ApprovalChoice(answer))
+        elif answer in self._question.scopes:
+            self._choose(answer)
+
+    def action_confirm(self) -> None:
+        """Give the answer that has to be confirmed."""
+        if self._chosen:
+            self.action_answer(self._chosen)
+
+    def _choose(self, answer: str) -> None:
+        self._chosen = answer
+        lasting = "until you quit" if answer == GrantScope.SESSION else "always in this folder"
+        asked = f"Enter allows {one_line(self._question.preview.always)}, {lasting}."
+        self.query_one("#hint", Label).update(asked if answer else self._always)
 
 
 def _shown(preview: CallPreview) -> Text:

@@ -35,8 +35,8 @@ _FRAME = 1 / 30
 """Seconds between two drawings of what has changed."""
 _RELOAD = 2.0
 """Seconds between two reads of the journal, which other processes write to as well."""
-GRACE = 0.5
-"""Seconds for which a question that has just appeared takes no answer."""
+GRACE = 0.7
+"""Seconds for which no key was pressed before one that answers a question."""
 PROMPT = "prompt"
 """The input that a message to an agent is."""
 
@@ -49,7 +49,8 @@ class ConversationApp(App[None]):
         agent: The agent to begin with.
         clock: The time, in seconds since the epoch.
         new_id: Makes the ids of runs.
-        grace: For how many seconds a question takes no answer, since the user may be typing when it appears.
+        grace: For how many seconds no key was pressed before one that answers a question, since the user may be typing
+            when it appears.
     """
 
     CSS_PATH = "maverick.tcss"

@@ -98,13 +98,15 @@ SEARCH = (
 )
 DIALOG = (
     Key("y", "y", "answer('approve')", "allow the call, this once"),
-    Key("a", "a", "answer('session')", "allow calls like it, until you quit"),
-    Key("p", "p", "answer('project')", "allow calls like it, always in this folder"),
+    Key("a", "a", "answer('session')", "allow calls like it, until you quit; Enter confirms"),
+    Key("p", "p", "answer('project')", "allow calls like it, always in this folder; Enter confirms"),
+    Key("enter", "Enter", "confirm", "confirm a or p"),
     Key("n", "n", "answer('deny')", "deny the call; the model is told"),
     Key("w", "w", "answer('reason')", "deny the call, and say why"),
     Key("e", "e", "answer('edit')", "allow the call with other arguments"),
     Key("escape", "Esc", "answer('later')", "decide later (/approve asks again)"),
-    Key("ctrl+c,s", "s", "answer('stop')", "stop the run", always=True),
+    Key("s", "s", "answer('stop')", "stop the run"),
+    Key("ctrl+c", "Ctrl-C", "answer('stop')", "stop the run, at once", always=True),
 )
 GROUPS = (
     ("Everywhere", ALWAYS),
