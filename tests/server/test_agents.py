@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +75,14 @@ MAIL = call("send_mail", to="bob@example.org", body="Hello Bob")
 
 @asynccontextmanager
 async def serving(
-    folder: Path, client: LLMClient, *, limits: Any = None, **options: Any
+    folder: Path, client: LLMClient, *, limits: Any = None, agents: Any = (), **options: Any
 ) -> AsyncIterator[ChatServer]:
     """A server with two agents."""
     async with (
         SqliteJournal(folder / "runs.db") as journal,
         ChatServer(
             folder / "chat.db",
-            agents=(clerk, reporter),
+            agents=agents or (clerk, reporter),
             journal=journal,
             executor=AgentExecutor(client, **options),
             limits=limits,
@@ -321,6 +322,8 @@ async def test_an_answer_that_waits_can_be_stopped(tmp_path: Path, how: str) -> 
         if how == "stop":
             stopped = await ana.post(f"/api/runs/{waiting['run_id']}/stop")
             assert (stopped["status"], SENT) == ("stopped", [])
+            too_late = await ana.post(f"/api/approvals/{waiting['approval']['id']}/approve")
+            assert (too_late.status, too_late.code) == (409, "ended")
             later = await ana.say("Never mind.", waiting["conversation_id"])
             assert later["response"] == "On we go."
         else:
@@ -364,6 +367,36 @@ async def test_a_decision_made_elsewhere_is_found_by_the_next_server(tmp_path: P
         answer = await server.person("ana").get(f"/api/runs/{waiting['run_id']}")
 
     assert (answer["response"], len(SENT)) == ("It is sent.", 1)
+
+
+@pytest.mark.requirement("SERVER-AGENTS", "P1", "P10")
+@pytest.mark.parametrize("decided", ["here", "elsewhere"])
+async def test_an_answer_whose_agent_has_changed_fails_with_what_it_did_and_the_next_one_knows_it(
+    tmp_path: Path, decided: str
+) -> None:
+    async with serving(tmp_path, ScriptedClient([call("get_weather", city="Brest"), MAIL])) as server:
+        waiting = await begun(server.person("ana"))
+    client, approval = ScriptedClient([reply("As you know, it is sunny.")]), waiting["approval"]["id"]
+    changed = replace(clerk, prompt_config=PromptConfig(system_prompt="You are a polite clerk."))
+    async with serving(tmp_path, client, agents=(changed, reporter)) as server:
+        ana = server.person("ana")
+        if decided == "here":
+            failed = await ana.post(f"/api/approvals/{approval}/approve")
+        else:
+            async with SqliteJournal(tmp_path / "runs.db") as journal:
+                await journal.approve(approval, by="user_ana")
+            failed = await ana.get(f"/api/runs/{waiting['run_id']}")
+        kept = await ana.get(f"/api/conversations/{waiting['conversation_id']}")
+        later = await ana.say("Go on.", waiting["conversation_id"])
+
+    assert (failed["status"], later["status"], SENT) == ("failed", "complete", [])
+    assert "was changed" in failed["reason"]
+    assert "is kept: get_weather." in failed["reason"]
+    made = [(one["tool_name"], one["result"]["success"]) for one in failed["tool_calls"]]
+    assert made == [("get_weather", True), ("send_mail", False)]
+    assert [one["tool_name"] for one in kept["messages"][-1]["tool_calls"]] == ["get_weather", "send_mail"]
+    seen = [one.content for one in client.requests[0].messages if one.role is Role.TOOL_RESULT]
+    assert seen == ["sunny in Brest", "Not run: the run ended first."]
 
 
 @pytest.mark.requirement("SERVER-AGENTS")

@@ -19,6 +19,9 @@ from maverick.config.loading import own_folder, persons_home
 from maverick.config.trust import Trust, digest
 from maverick.exceptions import ConfigError, InvalidInputError, RunNotFoundError
 from maverick.journal import Journal
+from maverick.loop.entries import Interrupted
+from maverick.loop.machine import AgentLoop
+from maverick.loop.result import AgentResult, TerminateReason
 from maverick.loop.steps import Finish
 from maverick.model import Message
 
@@ -168,6 +171,27 @@ async def messages_of(journal: Journal, run_id: str) -> tuple[Message, ...] | No
     Raises:
         InvalidInputError: The journal does not have it.
     """
+    loop = await _followed(journal, run_id)
+    return tuple(loop.step.result.messages) if isinstance(loop.step, Finish) else None
+
+
+async def result_so_far(journal: Journal, run_id: str) -> AgentResult[str]:
+    """What was said and done in a run that may not have ended: it is taken as one that was stopped after its last entry.
+
+    Its agent is not needed, so that also a run can be continued by another whose own agent has changed.
+
+    Raises:
+        InvalidInputError: The journal does not have it, or it cannot be followed without its agent.
+    """
+    loop = await _followed(journal, run_id)
+    if not isinstance(step := loop.step, Finish):
+        last = (await journal.get(run_id)).updated_at
+        step = loop.feed(Interrupted(at=last, reason=TerminateReason.ABORTED))
+    assert isinstance(step, Finish)  # noqa: S101 - what is stopped has ended
+    return step.result
+
+
+async def _followed(journal: Journal, run_id: str) -> AgentLoop[str]:
     from maverick.journal.playback import bare_loop, follow  # here, since few runs continue another
     from maverick.runtime.replay import load
 
@@ -181,7 +205,7 @@ async def messages_of(journal: Journal, run_id: str) -> tuple[Message, ...] | No
     loop = bare_loop()
     for entry in entries:
         follow(loop, entry)
-    return tuple(loop.step.result.messages) if isinstance(loop.step, Finish) else None
+    return loop
 
 
 def _read(file: Path, folder: str) -> _Folder:

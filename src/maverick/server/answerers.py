@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 from pydantic_core import to_jsonable_python
 
+from maverick.agents.conversations import result_so_far
 from maverick.chat import AgentRunner, AnswerTimeoutError
 from maverick.chat.runner import pure_tools, text_history, tool_call_record
 from maverick.chat.streaming import FilteredEvents, SentenceFilter
@@ -25,7 +26,7 @@ from maverick.journal import Approval, Journal
 from maverick.journal.approvals import allows
 from maverick.loop import TerminateReason
 from maverick.loop.events import AgentActivityEvent, RunEnd
-from maverick.loop.result import AgentResult
+from maverick.loop.result import AgentResult, ToolOutcome
 from maverick.model import Message, Role, Text, Thought, ToolCall
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import Listener, log_failure
@@ -34,7 +35,7 @@ from maverick.server.answer_job import AnswerJob, Reply
 from maverick.server.errors import log_in_full, reason_of
 from maverick.server.served_agent import ServedAgent
 
-_CHANGED = "This agent was changed after it began to answer. Please ask again."
+_CHANGED = "This agent was changed after it began to answer. {done}Please ask again."
 
 
 Filter: TypeAlias = Callable[[Listener], Listener]
@@ -186,8 +187,9 @@ class AgentAnswerer:
             raise
         except Exception as error:  # noqa: BLE001 - foreign code may raise anything; the user is told, and the log
             log_in_full("answer_failed", error, run_id=run_id)
-            reason = _CHANGED if isinstance(error, RunChangedError) else reason_of(error)
-            return Reply(status=AnswerStatus.FAILED, response="", reason=reason)
+            if isinstance(error, RunChangedError):
+                return await self._cut_off(run_id)
+            return Reply(status=AnswerStatus.FAILED, response="", reason=reason_of(error))
 
     async def known_run(self, job: AnswerJob) -> str:
         """The answer's id is its run's."""
@@ -217,7 +219,7 @@ class AgentAnswerer:
         result = await executor.execute(
             definition,
             inputs=inputs,
-            messages=() if job.is_first else await self._earlier(executor, job),
+            messages=() if job.is_first else await self._earlier(job),
             run_id=run_id,
             user_id=job.context.user_id,
             signal=signal,
@@ -246,13 +248,29 @@ class AgentAnswerer:
             may_decide=asked is None or may_decide(executor, asked, job.context.user_id),
         )
 
-    async def _earlier(self, executor: AgentExecutor, job: AnswerJob) -> Sequence[Message]:
+    async def _cut_off(self, run_id: str) -> Reply:
+        """The answer of a run that cannot go on, since its agent has changed: what was said and done until then."""
+        try:
+            result = await result_so_far(self._journal, run_id)
+        except MaverickError as error:
+            log_failure(logging.WARNING, "run_not_read", error, {"run_id": run_id})
+            return Reply(status=AnswerStatus.FAILED, response="", reason=_CHANGED.format(done=""))
+        done = dict.fromkeys(c.tool_name for c in result.tool_calls if c.outcome is ToolOutcome.FINISHED)
+        kept = f"What it had done until then is kept: {', '.join(done)}. " if done else ""
+        return Reply(
+            status=AnswerStatus.FAILED,
+            response=result.raw_content,
+            tool_calls=[tool_call_record(call, call.result) for call in result.tool_calls],
+            reason=_CHANGED.format(done=kept),
+            parts=_parts(result),
+            cost_usd=_cost(result),
+        )
+
+    async def _earlier(self, job: AnswerJob) -> Sequence[Message]:
         """What was said and done before: of the last run, or as it was shown if that run is not there any more."""
         if job.earlier_run is not None:
             try:
-                async for event in executor.replay(job.earlier_run, self.agent.definition):
-                    if isinstance(event, RunEnd) and len(event.agent) == 1:
-                        return event.result.messages
+                return (await result_so_far(self._journal, job.earlier_run)).messages
             except MaverickError as error:
                 ids = {"run_id": job.record.run_id, "earlier": job.earlier_run}
                 log_failure(logging.WARNING, "earlier_run_not_read", error, ids)

@@ -13,7 +13,7 @@ from maverick.journal import Approval, ApprovalStatus, Journal
 from maverick.journal.approvals import edited_json, is_expired
 from maverick.runtime import AgentExecutor
 from maverick.server.agents import Agents
-from maverick.server.answer_body import ApprovalBody
+from maverick.server.answer_body import AnswerStatus, ApprovalBody
 from maverick.server.answer_store import AnswerStore
 from maverick.server.answerers import AgentAnswerer, may_decide, pending_approval
 from maverick.server.errors import RequestRefusedError, log_in_full, not_found
@@ -95,7 +95,8 @@ class Approvals:
         owner, answerer = asked.user_id, self._agents.find(agent)
         if owner is None or not isinstance(answerer, AgentAnswerer):
             raise not_found("approval")
-        await run_in_thread(self._store.get, owner, run_id)  # raises if it is no answer of this server's
+        # Raises if it is no answer of this server's.
+        answer, _ = await run_in_thread(self._store.get, owner, run_id)
         is_allowed = bool(await _decidable(answerer, owner, [asked], user_id))
         if not is_allowed and owner != user_id:
             raise not_found("approval")
@@ -107,6 +108,8 @@ class Approvals:
             if not _is_same(asked, user_id, approved, arguments):  # else it was sent again
                 raise RequestRefusedError(409, "decided", "This was decided before. A decision counts once.")
             return owner, run_id
+        if answer.status not in (AnswerStatus.WAITING, AnswerStatus.RUNNING):
+            raise RequestRefusedError(409, "ended", "The answer that asked for this has ended. Ask again.")
         async with answerer.agent.executor(owner) as executor:
             await _decide(
                 executor, answerer, asked, user_id, approved=approved, reason=reason, arguments=arguments
