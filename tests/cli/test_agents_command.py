@@ -32,6 +32,7 @@ REPORTER = """
 @pytest.mark.requirement("007-AGENTS")
 def test_all_agents_are_listed_with_where_they_come_from(folder: Folder) -> None:
     folder.write(".maverick/agents/reporter.md", REPORTER)
+    folder.set("COLUMNS", "80")
 
     done = folder.main("agents", "list")
 

@@ -52,7 +52,7 @@ def test_tasks_are_kept_and_so_are_the_runs(folder: Folder) -> None:
 def test_tool_calls_and_the_model_are_told_on_standard_error_without_colours(folder: Folder) -> None:
     done = folder.main("chat", said="add tea\n")
 
-    assert "offline model, since no key is set (ANTHROPIC_API_KEY)" in done.stderr
+    assert "to-do assistant, with the offline model: no key is set; set ANTHROPIC_API_KEY" in done.stderr
     assert "· add_task(title='tea')" in done.stderr
     assert "\x1b" not in done.stderr
 

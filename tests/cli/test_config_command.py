@@ -34,6 +34,12 @@ def test_every_setting_is_shown_with_where_it_was_set_and_no_key(folder: Folder)
     ("env", "provider", "model", "says"),
     [
         ({}, ["offline", "default, since no key is set"], [None, "default, since no key is set"], ""),
+        (
+            {"OPENAI_API_KEY": "k"},
+            ["offline", "default, since an OpenAI key is set but no model is"],
+            [None, "default, since an OpenAI key is set but no model is"],
+            "",
+        ),
         ({"ANTHROPIC_API_KEY": "k"}, ["claude", "default"], ["claude-sonnet-5-5", "default"], ""),
         (
             {"MAVERICK_AGENT_MODEL": "openai:gpt-5", "OPENAI_API_KEY": "k"},

@@ -367,6 +367,8 @@ def test_a_server_is_added_used_and_removed_by_command(folder: Folder) -> None:
         (("add", "--url", "http://x", "shop", "npx"), "either a command or --url"),
         (("add", "a b", "npx"), "a server's name is letters"),
         (("add", "--header", "nonsense", "shop"), "expected NAME=VALUE"),
+        (("add", "shop", "--url", "http://x", "npx"), "either a command or --url"),
+        (("add", "shop", "--nonsense", "x", "npx"), "--nonsense"),
         (("remove", "shop"), "There is no MCP server named 'shop'"),
     ],
 )
@@ -374,3 +376,20 @@ def test_a_server_that_cannot_be_added_or_removed_is_told_why(
     folder: Folder, words: tuple[str, ...], said: str
 ) -> None:
     assert said in folder.refuse("mcp", *words)
+
+
+def test_options_may_follow_the_name_of_a_server_and_one_is_replaced_only_if_that_is_asked_for(
+    folder: Folder,
+) -> None:
+    def kept() -> dict[str, object]:
+        return dict(json.loads((folder.path / ".maverick/mcp.json").read_text())["mcpServers"])
+
+    added = folder.main("mcp", "add", "wiki", "--url", "https://wiki.example.com/mcp", "--header=A=b")
+    refused = folder.refuse("mcp", "add", "wiki", "npx", "-y", "wiki")
+    before = kept()
+    folder.main("mcp", "add", "wiki", "--replace", "--env", "A=b", "--", "npx", "-y", "wiki", "--url", "x")
+
+    assert "maverick run --mcp wiki" in added.stderr
+    assert before == {"wiki": {"url": "https://wiki.example.com/mcp", "headers": {"A": "b"}}}
+    assert "--replace" in refused
+    assert kept() == {"wiki": {"command": "npx", "args": ["-y", "wiki", "--url", "x"], "env": {"A": "b"}}}

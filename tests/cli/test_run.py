@@ -48,6 +48,20 @@ def test_a_prompt_is_worked_on_and_the_answer_is_the_output(folder: Folder) -> N
     assert re.fullmatch(r"run_\w+: complete, 2 turns, \d+ tokens, cost \$0, [\d.]+ m?s", summary)
 
 
+@pytest.mark.parametrize("words", [("run", "-p", "hello"), ("chat",), ("doctor",)])
+def test_who_has_a_key_for_openai_but_no_model_is_told_how_to_choose_one(
+    words: tuple[str, ...], folder: Folder
+) -> None:
+    folder.set("OPENAI_API_KEY", "k")
+
+    done = folder.main(*words, said="hello\n")
+
+    told = done.stdout + done.stderr
+    assert "an OpenAI key is set but no model is" in told
+    assert "maverick config set agent.model openai:…" in told
+    assert "no key is set" not in told
+
+
 @pytest.mark.requirement("007-RUN")
 def test_the_run_is_kept_and_can_be_looked_at(folder: Folder) -> None:
     folder.main("run", "-p", "hello", "--run-id", "mine")

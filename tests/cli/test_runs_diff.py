@@ -15,6 +15,11 @@ from maverick.providers.scripted import TurnLike
 from maverick.testing import ScriptedClient, call, reply
 
 
+@pytest.fixture(autouse=True)
+def terminal_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
 def say(runs: Runs, run_id: str, answer: str) -> None:
     """A run of one turn."""
 

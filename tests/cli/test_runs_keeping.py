@@ -14,6 +14,11 @@ ENDED = ["wild", "nest", "sum", "fail", "limit"]
 UNFINISHED = ["crash", "deep", "two", "wait"]
 
 
+@pytest.fixture(autouse=True)
+def terminal_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
 def kept(runs: Runs) -> set[str]:
     return {record["run_id"] for record in runs.json("list", "--all")}
 

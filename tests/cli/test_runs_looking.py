@@ -20,6 +20,11 @@ from media_files import png
 ALL = ["crash", "fail", "wild", "limit", "deep", "two", "wait", "nest", "sum"]
 
 
+@pytest.fixture(autouse=True)
+def terminal_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
 async def delete_all(journal: Journal) -> None:
     for run_id in ALL:
         await journal.delete(run_id)
@@ -42,6 +47,16 @@ def test_the_newest_runs_are_listed_with_where_they_stand(runs: Runs) -> None:
     assert by_id["crash"][2] == "running"
     assert fits(done.stdout)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("words", [("list",), ("show", "wild")])
+def test_nothing_is_cut_off_in_a_pipe(
+    words: tuple[str, ...], runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut = runs.run(*words).stdout
+    monkeypatch.delenv("COLUMNS")
+
+    assert len(runs.run(*words).stdout) > len(cut)
 
 
 def test_columns_begin_and_figures_end_at_the_same_place(runs: Runs) -> None:

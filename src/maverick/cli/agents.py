@@ -10,7 +10,7 @@ from typing import Any
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.cli.agent_lookup import discovery, look_up
 from maverick.cli.exit_codes import SUCCESS
-from maverick.cli.formatting import Column, duration, lay_out, money, terminal_width
+from maverick.cli.formatting import Column, duration, lay_out, money, table_width
 from maverick.cli.json_text import json_text
 from maverick.cli.parser import name_lines
 from maverick.cli.screen import Screen, one_line
@@ -38,7 +38,7 @@ def list_agents(options: argparse.Namespace) -> int:
         screen.say(name_lines(found.name for found in agents))
         return SUCCESS
     rows = [(found.name, found.origin.value, found.description) for found in agents]
-    screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, terminal_width())))
+    screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, table_width())))
     for problem in looking.problems:
         screen.complain(str(problem))
     return SUCCESS

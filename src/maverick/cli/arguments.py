@@ -6,6 +6,7 @@ A command is named as ``module:function`` and loaded when it is used, so that he
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from maverick.cli.fleet.arguments import add_connection
 from maverick.cli.parser import CommandParser, add_names, dollars, unicode_text, whole_number
@@ -50,7 +51,8 @@ def _add_new(new: CommandParser) -> None:
 def add_chat(parser: CommandParser) -> None:
     """Add the arguments of ``chat``."""
     parser.description = (
-        "Talk to an agent, which has the tools of the MCP servers in ~/.maverick/mcp.json too. Without a terminal, "
+        "Talk to an assistant for your to-do list, which has the tools of the MCP servers in ~/.maverick/mcp.json too "
+        "(for other agents: `maverick tui`, `maverick run`). Without a terminal, "
         "each line of standard input is answered; without any input, a short tour is shown."
     )
     parser.add_argument(
@@ -246,8 +248,8 @@ def _add_listing(listing: CommandParser) -> None:
 
 def _add_adding(adding: CommandParser) -> None:
     adding.description = (
-        "Write an MCP server down in ~/.maverick/mcp.json. Its options come before its name; all after the name is its "
-        "command."
+        "Write an MCP server down in ~/.maverick/mcp.json. Options stand before or right after its name; all that follows "
+        "the first other word is its command."
     )
     adding.add_argument("--url", type=unicode_text, help="where it is, in place of a command")
     for option, dest, what in (
@@ -263,11 +265,35 @@ def _add_adding(adding: CommandParser) -> None:
             type=_pair,
             help=f"{what}; ${{VARIABLE}} in it is read when the server is used; may be given several times",
         )
+    adding.add_argument("--replace", action="store_true", help="in place of a server of this name")
     adding.add_argument("name", metavar="SERVER", type=unicode_text, help="what agents call it")
     adding.add_argument(
-        "server_command", metavar="COMMAND", nargs=argparse.REMAINDER, help="the program and its arguments"
+        "server_command",
+        metavar="COMMAND",
+        nargs=argparse.REMAINDER,
+        action=_ServerCommand,
+        help="the program and its arguments",
     )
     adding.set_defaults(command="maverick.cli.mcp_add:add_server")
+
+
+class _ServerCommand(argparse.Action):
+    """The words after a server's name: options of ours right after it, and then its command, which has its own."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,  # noqa: ANN401 - as argparse has it
+        option_string: str | None = None,  # noqa: ARG002 - as argparse has it
+    ) -> None:
+        ours = 0
+        while ours < len(values) and values[ours].startswith("-") and values[ours] != "--":
+            ours += 1 if values[ours] == "--replace" or "=" in values[ours] else 2
+        if ours:
+            parser.parse_args([*values[:ours], namespace.name, *values[ours:]], namespace)
+        else:
+            setattr(namespace, self.dest, values[1:] if values[:1] == ["--"] else values)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -7,7 +7,9 @@ from msgspec import Struct
 from maverick.config import AgentConfig
 from maverick.providers import Client
 from maverick.providers.catalog import open_client
-from maverick.providers.resolve import key_variable, resolve
+from maverick.providers.resolve import resolve
+
+_WHAT = "Maverick's to-do assistant"
 
 
 class Assistant(Struct, frozen=True):
@@ -32,9 +34,9 @@ def choose_assistant(wanted: str | None, settings: AgentConfig, *, pace: float) 
     """
     resolved = resolve(settings, wanted=wanted).check()
     if resolved.provider != "offline":
-        return Assistant(open_client(resolved), resolved.model, f"Maverick, with {resolved.model}.")
+        return Assistant(open_client(resolved), resolved.model, f"{_WHAT}, with {resolved.model}.")
     from maverick.chat.offline import TaskModel  # here, since a real model does without it
 
-    why = f", since no key is set ({key_variable('claude')})" if resolved.is_stand_in else ""
+    why = f": {resolved.stand_in_reason}" if resolved.is_stand_in else ""
     client = TaskModel(pace=pace)
-    return Assistant(client, resolved.model, f"Maverick, with the offline model{why}.")
+    return Assistant(client, resolved.model, f"{_WHAT}, with the offline model{why}.")

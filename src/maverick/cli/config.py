@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from maverick.cli.exit_codes import SUCCESS
-from maverick.cli.formatting import Column, lay_out, terminal_width
+from maverick.cli.formatting import Column, lay_out, table_width
 from maverick.cli.json_text import json_text
 from maverick.cli.new_file import write_new_file
 from maverick.cli.screen import Screen
@@ -51,7 +51,7 @@ def show_settings(options: argparse.Namespace) -> int:
         (setting.field, "" if setting.value is None else str(setting.value), setting.source)
         for setting in settings
     ]
-    screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, terminal_width())))
+    screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, table_width())))
     for problem in problems:
         screen.complain(str(problem))
     return SUCCESS

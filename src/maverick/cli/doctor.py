@@ -89,7 +89,7 @@ def _model(settings: AgentConfig) -> Finding:
     if notice := answering.retirement():
         health = Health.WRONG if "was retired" in notice else Health.GOOD
         return Finding("model", health, f"{detail}; {notice}", "name another model in the settings")
-    return Finding("model", Health.GOOD, detail)
+    return Finding("model", Health.GOOD, detail, answering.stand_in_fix)
 
 
 def examine_keys() -> Iterator[Finding]:

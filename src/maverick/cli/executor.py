@@ -16,7 +16,7 @@ from maverick.cli.terminal_approver import terminal_approver
 from maverick.config import AgentConfig, MaverickConfig
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition, AgentResult
-from maverick.providers.resolve import ResolvedModel, key_variable, resolve
+from maverick.providers.resolve import ResolvedModel, resolve
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import Listener
 
@@ -90,4 +90,4 @@ def explain_stand_in(answering: ResolvedModel | None) -> str:
     """Why the offline model answers; empty if it was asked for."""
     if answering is None or not answering.is_stand_in:
         return ""
-    return f"offline model: no key is set; set {key_variable('claude')} for Claude"
+    return f"offline model: {answering.stand_in_reason}"

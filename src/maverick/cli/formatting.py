@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
 
@@ -55,6 +57,7 @@ def counted(number: int, noun: str) -> str:
 
 _GAP = "  "
 _NARROWEST = 4
+_ANY_WIDTH = 10_000
 
 
 class Column(Struct, frozen=True):
@@ -89,6 +92,11 @@ def lay_out(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
 def terminal_width() -> int:
     """How many characters a line of the terminal has."""
     return shutil.get_terminal_size((80, 24)).columns
+
+
+def table_width() -> int:
+    """How wide a table may be: as the terminal is; in a pipe, where nothing is cut off, as wide as it gets."""
+    return terminal_width() if sys.stdout.isatty() or "COLUMNS" in os.environ else _ANY_WIDTH
 
 
 def width_of(text: str) -> int:

@@ -66,7 +66,9 @@ COMMANDS = (
     Command(
         "eval", "run cases for an agent, and check what it does", "maverick.cli.eval.arguments:add_arguments"
     ),
-    Command("chat", "talk to an agent in the terminal", "maverick.cli.arguments:add_chat", extra="chat"),
+    Command(
+        "chat", "talk to a to-do assistant in the terminal", "maverick.cli.arguments:add_chat", extra="chat"
+    ),
     Command(
         "tui",
         "run and watch agents in a full-screen terminal",

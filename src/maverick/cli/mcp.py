@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from maverick.cli.exit_codes import SUCCESS
-from maverick.cli.formatting import Column, lay_out, terminal_width
+from maverick.cli.formatting import Column, lay_out, table_width
 from maverick.cli.json_text import json_text
 from maverick.cli.screen import Screen, one_line
 from maverick.config.mcp_server import MCPServer
@@ -46,7 +46,7 @@ def list_servers(options: argparse.Namespace) -> int:
         screen.remark("There are no MCP servers. Add one with: maverick mcp add")
         return SUCCESS
     rows = [row for server in found for row in _rows(server)]
-    screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, terminal_width())))
+    screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, table_width())))
     for server in found:
         for tool in server["tools"]:
             if tool["quarantined"]:

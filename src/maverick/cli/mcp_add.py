@@ -18,11 +18,11 @@ from maverick.exceptions import ConfigError, InvalidInputError, describe_unknown
 
 
 def add_server(options: argparse.Namespace) -> int:
-    """Write a server down, in place of one of the same name in the same file.
+    """Write a server down; in place of one of the same name in the same file only if that is asked for.
 
     Raises:
         InvalidInputError: It has neither a command nor an address, or both.
-        ConfigError: The name or an option cannot be used, or another file of the person's has the name.
+        ConfigError: The name or an option cannot be used, or the person has a server of that name.
     """
     command = options.server_command
     if bool(command) == bool(options.url):
@@ -40,9 +40,18 @@ def add_server(options: argparse.Namespace) -> int:
         raise ConfigError(
             f"{settings_file} has a server {options.name!r} already. Edit it there.", field=options.name
         )
-    _write(file, {**servers_in(file, read_small_file(file)), options.name: settings})
+    known = servers_in(file, read_small_file(file))
+    if options.name in known and not options.replace:
+        raise ConfigError(
+            f"{file} has a server {options.name!r} already. Choose another name, or add --replace.",
+            field=options.name,
+        )
+    _write(file, {**known, options.name: settings})
     screen = Screen.of_process(interactive=False)
-    screen.remark(f"{options.name} is in {file}. See what it offers: maverick mcp list {options.name}")
+    screen.remark(
+        f"{options.name} is in {file}. See what it offers: maverick mcp list {options.name}. Give it to an agent: "
+        f'maverick run --mcp {options.name} -p "…"'
+    )
     return SUCCESS
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from fnmatch import fnmatch
 
 from msgspec import to_builtins
 
 from maverick.cli.exit_codes import SUCCESS
-from maverick.cli.formatting import Column, counted, lay_out, terminal_width
+from maverick.cli.formatting import Column, counted, lay_out, table_width
 from maverick.cli.json_text import json_text
 from maverick.cli.parser import name_lines
 from maverick.cli.screen import Screen
@@ -27,7 +26,6 @@ _COLUMNS = (
     Column("RETIRES"),
     Column("TAKES", shrinks=True),
 )
-_NOT_CUT = 1000
 _PREFIXES = {"anthropic": "claude:", "openai": "openai:"}
 """The providers of the vendors that are reached without an address; of another one, the name is shown."""
 
@@ -54,8 +52,7 @@ def list_models(options: argparse.Namespace) -> int:
         screen.say(f"{json_text([{'model': name, **_fields(info)} for name, info in shown])}\n")
         return SUCCESS
     rows = [_row(name, info) for name, info in shown]
-    width = terminal_width() if sys.stdout.isatty() else _NOT_CUT
-    screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, width)))
+    screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, table_width())))
     screen.remark(
         f"US dollars per million tokens, as of {prices_as_of()}; {counted(len(found), 'model')} are known"
     )

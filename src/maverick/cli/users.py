@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from maverick.chat.database import Database
 from maverick.cli.exit_codes import FAILURE, SUCCESS
-from maverick.cli.formatting import Column, counted, lay_out, terminal_width
+from maverick.cli.formatting import Column, counted, lay_out, table_width
 from maverick.cli.json_text import json_text
 from maverick.cli.screen import Screen
 from maverick.cli.terminal_approver import agreed
@@ -43,7 +43,7 @@ async def _list_users(options: argparse.Namespace) -> int:
         screen.say(f"{json_text([asdict(user) for user in found])}\n")
     elif found:
         rows = [(user.name or "", user.user_id, str(user.tasks), str(user.conversations)) for user in found]
-        screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, terminal_width())))
+        screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, table_width())))
     else:
         screen.remark("There are no users yet.")
     return SUCCESS

@@ -131,7 +131,7 @@ def open_client(resolved: ResolvedModel, **options: Any) -> Client:
     """
     name = resolved.provider
     if resolved.is_stand_in:
-        logger.warning("no model is configured and no key is set: the offline model answers")
+        logger.warning("the offline model answers: %s", resolved.stand_in_reason)
     built_in = BUILT_IN.get(name)
     extra = built_in.extra if built_in else ""
     with extra_needed(extra, f"The provider {name!r}") if extra else nullcontext():

@@ -146,10 +146,25 @@ class ResolvedModel:
     @property
     def is_stand_in(self) -> bool:
         """Whether the offline model answers because nothing is configured and there is no key."""
-        return self.sources.get("provider") == _NOTHING_SET
+        return self.sources.get("provider") in (_NO_KEY, _NO_MODEL)
+
+    @property
+    def stand_in_reason(self) -> str:
+        """Why the offline model answers although nobody asked for it, and what to do; empty if it was asked for."""
+        why = self.sources["provider"].removeprefix(_SINCE)
+        return f"{why}; {self.stand_in_fix}" if self.is_stand_in else ""
+
+    @property
+    def stand_in_fix(self) -> str:
+        """What to do so that a real model answers; empty if the offline one was asked for."""
+        if self.sources["provider"] == _NO_MODEL:
+            return "choose one: maverick config set agent.model openai:…"
+        return f"set {key_variable('claude')} for Claude" if self.is_stand_in else ""
 
 
-_NOTHING_SET = "default, since no key is set"
+_SINCE = f"{DEFAULT}, since "
+_NO_KEY = f"{_SINCE}no key is set"
+_NO_MODEL = f"{_SINCE}an OpenAI key is set but no model is"
 
 
 def resolve(
@@ -180,7 +195,8 @@ def resolve(
         sources = {"provider": source, "model": source}
     elif _is_nothing_set(settings, environ):
         provider, name = "offline", ""
-        sources = {"provider": _NOTHING_SET, "model": _NOTHING_SET}
+        source = _NO_MODEL if environ.get(_ENVIRONMENT_OF["openai"][0], "").strip() else _NO_KEY
+        sources = {"provider": source, "model": source}
     else:
         provider = configured
         name = _configured_name(settings, provider)

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 T = TypeVar("T", default=str)
 
 _STAND_IN = (
-    "No model is configured and no key is set, so the offline model answers, which is no language model. Set "
-    "ANTHROPIC_API_KEY or name a model; AgentExecutor(connect('offline:')) uses it without this warning."
+    "No model is configured, so the offline model answers, which is no language model: {}, or name a model. "
+    "AgentExecutor(connect('offline:')) uses it without this warning."
 )
 
 
@@ -241,7 +241,7 @@ class AgentPreparer:
             settings = load_config().agent if self._settings is None else self._settings
             resolved = resolve(settings, named=model).check()
             if resolved.is_stand_in:
-                warnings.warn(_STAND_IN, RuntimeWarning, stacklevel=2)
+                warnings.warn(_STAND_IN.format(resolved.stand_in_reason), RuntimeWarning, stacklevel=2)
             self._connected[model] = open_client(resolved)
         return self._connected[model]
 

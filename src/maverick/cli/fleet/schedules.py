@@ -67,7 +67,7 @@ def _show(console: Console, found: list[ScheduleRecord]) -> None:
             (record.name, record.cron, record.time_zone or "UTC", record.agent, _time(record.next_at))
             for record in found
         ]
-        console.tabulate(_COLUMNS, rows, whole_in_pipes=True)
+        console.tabulate(_COLUMNS, rows)
     else:
         console.screen.remark("There are no schedules yet.")
 

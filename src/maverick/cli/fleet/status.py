@@ -69,7 +69,7 @@ def _show(console: Console, found: Overview) -> None:
             )
             for worker in found.workers
         ]
-        console.tabulate(_WORKERS, rows, whole_in_pipes=True)
+        console.tabulate(_WORKERS, rows)
     else:
         console.say(["No worker is running. Start one with: maverick worker"])
     states = ", ".join(f"{count:,} {state}" for state, count in found.states.items())
@@ -86,4 +86,4 @@ def _show(console: Console, found: Overview) -> None:
             )
             for run in found.runs
         ]
-        console.tabulate(_RUNS, runs, whole_in_pipes=True)
+        console.tabulate(_RUNS, runs)

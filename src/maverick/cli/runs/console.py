@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import sys
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from maverick.cli.formatting import Column, lay_out, terminal_width
+from maverick.cli.formatting import Column, lay_out, table_width, terminal_width
 from maverick.cli.json_text import json_text
 from maverick.cli.screen import Screen, printable
 from maverick.journal import Journal
-
-_ANY_WIDTH = 10_000
 
 
 class Console(Struct, frozen=True):
@@ -40,18 +36,9 @@ class Console(Struct, frozen=True):
         """Write lines of text."""
         self.screen.say("".join(f"{line}\n" for line in lines))
 
-    def tabulate(
-        self, columns: Sequence[Column], rows: Sequence[Sequence[str]], *, whole_in_pipes: bool = False
-    ) -> None:
-        """Write a table as wide as the terminal.
-
-        Args:
-            columns: Its columns.
-            rows: The cells, row by row.
-            whole_in_pipes: Whether nothing is cut off where another program reads it, since all cells are short.
-        """
-        is_cut = not whole_in_pipes or sys.stdout.isatty() or "COLUMNS" in os.environ
-        self.say(lay_out(columns, rows, self.width if is_cut else _ANY_WIDTH))
+    def tabulate(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+        """Write a table as wide as the terminal; in a pipe, nothing is cut off."""
+        self.say(lay_out(columns, rows, table_width()))
 
     def command(self, *words: str) -> str:
         """The command to type for something else to do with the same journal."""
