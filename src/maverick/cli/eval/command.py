@@ -147,7 +147,7 @@ def _show(console: Console, file: str, report: Report, earlier: Report | None) -
     before = {} if earlier is None else {case.name: case for case in earlier.cases}
     console.say([f"{file}: {report.agent}{f' on {report.model}' if report.model else ''}"])
     rows = [_row(case, before.get(case.name)) for case in report.cases]
-    console.tabulate(_COLUMNS, rows, whole_in_pipes=True)
+    console.tabulate(_COLUMNS, rows)
     console.say(report.problems())
     console.say([f"{report.summary()} Cost: {money(report.cost_usd)}."])
     if earlier is not None:
