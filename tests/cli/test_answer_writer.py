@@ -152,3 +152,31 @@ def test_a_pipe_gets_the_text_as_it_is() -> None:
     writer.finish()
 
     assert out.getvalue() == "**bold** and\n\n| a |\n"
+
+
+@pytest.mark.parametrize(
+    "address", ["https://e/%1b]52;c;eA==%1b%5c%1b[2J", "https://e/%c2%9b2J%07%0d", "https://e/%e2%80%ae"]
+)
+@pytest.mark.parametrize("form", ["**x** <{}>\n", "| a |\n|---|\n| <{}> |\n", "[a]({})\n"])
+def test_nothing_that_was_encoded_reaches_the_terminal_as_a_control_character(
+    form: str, address: str
+) -> None:
+    paper = Paper()
+    writer = AnswerWriter(Screen(paper, sys.stderr, colour=False))
+
+    writer.write(form.format(address) + "**y** &#x202e;&#27;[2J")
+    writer.finish()
+
+    drawn = "".join(paper.rows)
+    assert "https://e/" in drawn
+    assert re.search(r"[\x00-\x1f\x7f-\x9f\u202e]", drawn) is None
+
+
+def test_a_table_of_more_cells_than_text_stays_as_it_was_written() -> None:
+    paper = Paper()
+    writer = AnswerWriter(Screen(paper, sys.stderr, colour=False))
+
+    writer.write("|" + "a|" * 12 + "\n|" + "-|" * 12 + "\n" + "|\n" * 600)
+    writer.finish()
+
+    assert [row.strip() for row in paper.rows].count("|") == 600

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MARKUP = re.compile(r"[*_`]|\]\(|~~|^ {0,3}(?:#{1,6} |>|\||[-=]{3,}\s*$)", re.MULTILINE)
 """What plain text seldom has; text without it is written as it comes."""
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
-_TABLE = re.compile(r"^\s*\|", re.MULTILINE)
+_TABLE = re.compile(r"^\s*\||^[ :-]*-[ :]*\|", re.MULTILINE)
 _ITEM = re.compile(r"(?:[-*+]|\d+[.)]?)(?: |$)")
 """How an item of a list begins, as far as it may have come."""
 _STYLE = re.compile(r"\x1b\[[\d;]*m")
@@ -135,11 +135,18 @@ class AnswerWriter:
 
     def _lines(self) -> list[str]:
         from rich.markdown import Markdown  # here, since it is slow to load, and many answers need none
+        from rich.segment import Segments
+
+        from maverick.tui.markdown import parse_markdown
 
         console = self._console
         console.width = terminal_width()
+        markdown = Markdown("", code_theme="ansi_dark", hyperlinks=False)
+        markdown.parsed = parse_markdown(self._block, console.width)
+        # An address that was percent-encoded has control characters only now.
+        parts = [part._replace(text=printable(part.text)) for part in console.render(markdown)]
         with console.capture() as drawn:
-            console.print(Markdown(self._block, code_theme="ansi_dark", hyperlinks=False))
+            console.print(Segments(parts))
         lines = [_PADDING.sub(r"\1", line) for line in drawn.get().split("\n")]
         is_empty = [not _STYLE.sub("", line).strip() for line in lines]
         first = next((index for index, empty in enumerate(is_empty) if not empty), len(lines))

@@ -62,9 +62,7 @@ def render_markdown(text: str, width: int, console: Console, code_theme: str) ->
         return None
     if _is_json(text):
         return list(highlight(text.strip(), "json", code_theme).wrap(console, width))
-    columns = max(line.count("|") for line in text.split("\n"))
-    has_room = columns * _NARROWEST_COLUMN <= width and columns * text.count("\n") <= _MOST_CELLS
-    tokens = _parser(tables=has_room).parse(text)
+    tokens = parse_markdown(text, width)
     if not _fits(tokens, width):
         return None
     options = console.options.update(width=width, height=None)
@@ -74,6 +72,13 @@ def render_markdown(text: str, width: int, console: Console, code_theme: str) ->
     for line in drawn:
         line.rstrip()
     return list(_without_extra_blanks(drawn))
+
+
+def parse_markdown(text: str, width: int) -> list[Token]:
+    """Read a Markdown text; a table that has no room, or far more cells than text, stays as it was written."""
+    columns = max(line.count("|") for line in text.split("\n"))
+    has_room = columns * _NARROWEST_COLUMN <= width and columns * text.count("\n") <= _MOST_CELLS
+    return _parser(tables=has_room).parse(text)
 
 
 def highlight(code: str, language: str, code_theme: str) -> Text:
