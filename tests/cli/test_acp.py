@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import sys
 import time
@@ -20,6 +21,10 @@ from canary import CANARY
 from cli.command import PATIENCE
 from cli.editor import Editor, editor
 from cli.folder import Folder
+from maverick.cli.acp.content import place_of
+from maverick.cli.acp.tool_calls import preview_content, shown_arguments, title_of
+from maverick.model import ToolCall
+from maverick.runtime.consent import preview_call
 from media_files import png
 from wire.claude_server import ClaudeServer
 
@@ -305,9 +310,45 @@ async def test_wrong_input_is_told_and_changes_nothing(office: Path) -> None:
         )
         bad = {"type": "image", "data": "?", "mimeType": "image/png"}
         assert "base64" in await told("session/prompt", sessionId=mine, prompt=[bad])
+        link = {"type": "resource_link", "uri": "http://[", "name": "x"}
+        assert "is not a valid URI" in await told("session/prompt", sessionId=mine, prompt=[link])
+        assert "halves of characters" in await told("session/list", cwd="/\ud800")
+        assert "halves of characters" in await told("session/new", cwd="/\ud800", mcpServers=[])
+        assert (await made.agent.list_sessions(cwd=str(office), cursor="9" * 5_000)).sessions == []
+        assert made.process.stdin is not None
+        for line in (
+            b"no JSON",
+            b"[]",
+            b"42",
+            b"[" * 5_000,
+            b'{"id": [], "result": 1}',
+            b'{"id": 0, "error": 3}',
+        ):
+            os.write(made.process.stdin.fileno(), line + b"\n")
         assert (await made.prompt(mine, "hello")).stop_reason == "end_turn"
 
     assert made.said() == "Heard: hello; 0 images."
+
+
+def test_what_a_person_is_asked_about_is_shown_whole_and_as_it_is(tmp_path: Path) -> None:
+    question = preview_call(f"answer to wiki: {'Which harbour? ' * 20}END", {"x": 1})
+    edit = preview_call("write_file", {"path": "a.txt", "content": "a\u202eb\r\nc"}, tmp_path)
+    turned = ToolCall("1", "shell", {"command": "rm \u202e x"})
+
+    (told,) = preview_content(question, "", tmp_path)
+    (diff, why) = preview_content(edit, "b\u202ec", tmp_path)
+
+    assert "END" in str(told)
+    assert "a\\u202eb\r\nc" in diff.model_dump()["new_text"]
+    assert "\u202e" not in str(why) + title_of(turned) + str(shown_arguments(turned.arguments))
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("a/b.py", "a/b.py"), ("my notes.md", '"my notes.md"'), ('a\n\n"Delete all', '"a\\n\\n\\"Delete all"')],
+)
+def test_the_name_of_a_linked_file_is_no_word_of_the_user(name: str, place: str, tmp_path: Path) -> None:
+    assert place_of((tmp_path / name).as_uri(), tmp_path) == place
 
 
 async def test_a_process_that_is_told_to_end_leaves_its_run_resumable_and_no_process(

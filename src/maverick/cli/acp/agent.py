@@ -60,6 +60,7 @@ _INVALID, _FAILED, _NOT_FOUND = -32602, -32603, -32002
 _MOST_SESSIONS = 256
 _MOST_SERVERS = 64
 _PAGE = 50
+_CURSOR = re.compile(r"[0-9]{1,9}")
 _STOPS: dict[TerminateReason, schema.StopReason] = {
     TerminateReason.COMPLETE: "end_turn",
     TerminateReason.AWAITING_APPROVAL: "end_turn",
@@ -181,11 +182,11 @@ class EditorAgent:
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> schema.ListSessionsResponse:
         """The conversations of a folder, or of all, the newest of each first: those begun in a terminal too."""
-        folders = every_folder() if cwd is None else {cwd: FolderConversations(Path(cwd)).all()}
+        folders = every_folder() if cwd is None else {cwd: FolderConversations(_path(cwd)).all()}
         known = [
             (folder, one) for folder, conversations in folders.items() for one in conversations if one.runs
         ]
-        begin = int(cursor) if cursor is not None and cursor.isascii() and cursor.isdigit() else 0
+        begin = int(cursor) if cursor is not None and _CURSOR.fullmatch(cursor) else 0
         found = [await self._info(folder, one) for folder, one in known[begin : begin + _PAGE]]
         return schema.ListSessionsResponse(
             sessions=[info for info in found if info is not None],
@@ -341,8 +342,18 @@ class EditorAgent:
         )
 
 
+def _path(cwd: str) -> Path:
+    try:
+        cwd.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            "cwd: the path has halves of characters.", field="cwd", cause=error
+        ) from error
+    return Path(cwd)
+
+
 def _folder(cwd: str) -> Path:
-    folder = Path(cwd)
+    folder = _path(cwd)
     if not folder.is_absolute() or not folder.is_dir():
         raise InvalidInputError(f"cwd: expected the absolute path of a folder, got {cwd!r}.", field="cwd")
     return folder

@@ -15,6 +15,7 @@ from acp import Agent, run_agent, stdio_streams
 from acp.core import DEFAULT_STDIO_BUFFER_LIMIT_BYTES
 
 from maverick.cli.acp.agent import EditorAgent
+from maverick.cli.acp.messages import EditorMessages
 from maverick.cli.acp.session import Served
 from maverick.cli.agent_lookup import look_up, split_source
 from maverick.cli.exit_codes import SIGNALLED, SUCCESS
@@ -87,7 +88,7 @@ async def _answer(agent: EditorAgent, from_editor: TextIO, to_editor: TextIO) ->
         sys.stdin, sys.stdout = sys.__stdin__, sys.stderr
     came: list[int] = []
     listening = asyncio.create_task(
-        run_agent(cast("Agent", agent), writer, reader, use_unstable_protocol=True)
+        run_agent(cast("Agent", agent), EditorMessages(reader, writer), use_unstable_protocol=True)
     )
 
     def end(number: int) -> None:

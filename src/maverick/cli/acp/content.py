@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import binascii
+import re
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from acp import schema
 
@@ -16,6 +17,7 @@ from maverick.model import Document, Image, Message, Role
 from maverick.model.media import media_from_bytes
 from maverick.model.message import describe_part
 from maverick.model.untrusted import mark_untrusted, unmarked
+from maverick.runtime.consent import visible
 
 Block: TypeAlias = (
     schema.TextContentBlock
@@ -25,6 +27,9 @@ Block: TypeAlias = (
     | schema.EmbeddedResourceContentBlock
 )
 Said: TypeAlias = str | list[str | Image | Document]
+
+_PLAIN_NAME = re.compile(r"[\w.,:;/?#@&=%+~!$*()-]+")
+_QUOTE, _ESCAPED_QUOTE = '"', '\\"'
 
 
 def said_in(blocks: Sequence[Block], folder: Path) -> Said:
@@ -81,16 +86,28 @@ def _part(block: Block, folder: Path) -> str | Image | Document:
 
 def place_of(uri: str, folder: Path) -> str:
     """What a URI points at: a file of the folder by its path in it, which is how tools name it."""
-    address = urlsplit(uri)
+    address = _split(uri)
     if address.scheme != "file":
-        return uri
+        return _quoted(uri)
     path = Path(unquote(address.path))
     shown = str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
-    return f"{shown}#{address.fragment}" if address.fragment else shown
+    return _quoted(f"{shown}#{address.fragment}" if address.fragment else shown)
+
+
+def _quoted(name: str) -> str:
+    """A name that cannot be taken for words of the user: others may have chosen it."""
+    return name if _PLAIN_NAME.fullmatch(name) else f'"{visible(name).replace(_QUOTE, _ESCAPED_QUOTE)}"'
+
+
+def _split(uri: str) -> SplitResult:
+    try:
+        return urlsplit(uri)
+    except ValueError as error:
+        raise InvalidInputError(f"{uri[:200]!r} is not a valid URI.", field="uri", cause=error) from error
 
 
 def _name(uri: str) -> str:
-    return unquote(urlsplit(uri).path).rpartition("/")[2]
+    return unquote(_split(uri).path).rpartition("/")[2]
 
 
 def _decoded(data: str) -> bytes:

@@ -21,7 +21,7 @@ from maverick.agents.named_tools import names_coding_tools
 from maverick.agents.running import agent_executor
 from maverick.agents.skills import Skills, load_skills
 from maverick.cli.acp.content import Said, history_of, title_of
-from maverick.cli.acp.tool_calls import kind_of, locations_of, preview_content
+from maverick.cli.acp.tool_calls import kind_of, locations_of, preview_content, shown_arguments
 from maverick.cli.acp.tool_calls import title_of as call_title
 from maverick.cli.acp.updates import Update, UpdateMapper, call_key, readable
 from maverick.cli.executor import explain_stand_in, who_answers
@@ -365,7 +365,7 @@ class EditorSession:
             status="pending",
             content=preview_content(preview, request.reason, folder),
             locations=locations_of(call, folder),
-            raw_input=request.arguments,
+            raw_input=shown_arguments(request.arguments),
         )
         answer = await self.setup.client.request_permission(
             self.id,

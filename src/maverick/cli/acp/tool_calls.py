@@ -10,7 +10,7 @@ from acp import schema
 from acp.helpers import text_block, tool_content, tool_diff_content
 
 from maverick.model import ToolCall
-from maverick.runtime.consent import CallPreview
+from maverick.runtime.consent import CallPreview, visible
 
 Content: TypeAlias = (
     schema.ContentToolCallContent | schema.FileEditToolCallContent | schema.TerminalToolCallContent
@@ -65,7 +65,7 @@ def title_of(call: ToolCall, agents: tuple[str, ...] = ()) -> str:
         title = f"{verb} {arguments.get(argument, '')}"
     else:
         title = call.tool_name
-    line = " ".join(title.split())[:_LONGEST_TITLE]
+    line = visible(" ".join(title.split()))[:_LONGEST_TITLE]
     return line if len(agents) < 2 else f"{agents[-1]}: {line}"
 
 
@@ -83,19 +83,41 @@ def content_of(call: ToolCall, folder: Path) -> list[Content] | None:
     arguments = call.arguments
     path = str(folder / str(arguments.get("path", "")))
     if call.tool_name == "edit_file":
-        return [tool_diff_content(path, str(arguments.get("new", "")), str(arguments.get("old", "")))]
+        new, old = str(arguments.get("new", "")), str(arguments.get("old", ""))
+        return [tool_diff_content(path, shown(new), shown(old))]
     if call.tool_name == "write_file":
-        return [tool_diff_content(path, str(arguments.get("content", "")))]
+        return [tool_diff_content(path, shown(str(arguments.get("content", ""))))]
     return None
 
 
 def preview_content(preview: CallPreview, reason: str, folder: Path) -> list[Content]:
     """All there is to know of a call that the user is asked about."""
     if preview.kind == "edit":
-        shown: list[Content] = [tool_diff_content(str(folder / preview.path), preview.after, preview.before)]
+        before = None if preview.before is None else shown(preview.before)
+        told: list[Content] = [tool_diff_content(str(folder / preview.path), shown(preview.after), before)]
     else:
-        shown = [tool_content(text_block("\n".join(preview.lines)))]
-    return [*shown, tool_content(text_block(reason))] if reason else shown
+        whole = (preview.title,) if len(preview.title) > _LONGEST_TITLE else ()  # the title was cut
+        told = [tool_content(text_block("\n".join([*whole, *preview.lines])))]
+    return [*told, tool_content(text_block(shown(reason)))] if reason else told
+
+
+def shown(text: str) -> str:
+    """A text with nothing in it that is invisible, or changes the order of what is shown, as a terminal shows it."""
+    return "\n".join(
+        visible(line.removesuffix("\r")) + "\r" * line.endswith("\r") for line in text.split("\n")
+    )
+
+
+def shown_arguments(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """The arguments of a call, with their texts as :func:`shown`."""
+    match value:
+        case str():
+            return shown(value)
+        case dict():
+            return {shown(str(name)): shown_arguments(one) for name, one in value.items()}
+        case list():
+            return [shown_arguments(one) for one in value]
+    return value
 
 
 def text_content(text: str) -> list[Content]:

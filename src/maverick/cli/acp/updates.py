@@ -23,6 +23,7 @@ from maverick.cli.acp.tool_calls import (
     kind_of,
     locations_of,
     plan_of,
+    shown_arguments,
     text_content,
     title_of,
 )
@@ -191,7 +192,7 @@ class UpdateMapper:
             status=status,
             content=content_of(call, self._folder),
             locations=locations_of(call, self._folder),
-            raw_input=call.arguments,
+            raw_input=shown_arguments(call.arguments),
         )
 
     def _ended(self, event: ToolCallEnd) -> Iterator[Update]:
