@@ -28,7 +28,7 @@ _MOST_STEPS = 1000
 _FILLERS = frozenset(
     re.findall(
         r"\w+",
-        "a an the teh my our your that this it one task tasks todo item about for to of with on called named thing things stuff",
+        "a an the teh my our your that this it one task tasks todo item about regarding for to of with on called named thing things stuff",
     )
 )
 """Words that do not distinguish tasks."""

@@ -280,7 +280,7 @@ _FORMS = (
     _form(rf"(?:a|one) week (?:from|on) (?P<day>{_DAY})", _week_after),
     _form(rf"(?P<day>{_DAY}) week", _week_after),
     _form(r"(?:the )?day after tomorrow", _in_days(2)),
-    _form(r"tomorrow(?: (?:morning|afternoon|evening|night))?", _in_days(1)),
+    _form(r"tomorrow(?: (?:morning|afternoon|evening|night|eod))?", _in_days(1)),
     _form(
         r"(?:(?:later )?today|tonight|this (?:morning|afternoon|evening)|(?:the )?end of (?:the )?day|eod)",
         _in_days(0),

@@ -166,7 +166,7 @@ _PARTS = {
     "tick": "(mark|set|tick|check|cross|flag)",
     "postpone": "(move|postpone|push|reschedule|delay|shift|defer|bring|pull|put off|snooze)",
     "did": "(done|finished|completed|did)",
-    "note": "(add|create|insert|enter|jot down|write down|note down|note|put down|record|save"
+    "note": "(add|create|insert|enter|jot down|write down|note down|note|put down|record|save|log"
     "|make [me ]a note[ of]|take [a ]note[ of]|set a reminder|include)",
     "remind": "(remind me|remember|(don't|do not) [let me ]forget|make sure|help me remember)",
     "which": r"(these|the following|the|some|several|a few|\w+)",
@@ -270,7 +270,10 @@ _SENTENCES: tuple[tuple[str, Reader], ...] = (
         reschedule,
     ),
     (r"put (?P<task>(the|my) (?!.*\b(out|away|up|down|together)\b).{2,30}) (on|for) {when}", reschedule),
-    (r"(make|set|mark|bump|change|give|move|put|update|turn) (?!a\b|an\b|another\b|me\b){what}", alter),
+    (
+        r"(make|set|mark|bump|change|give|move|put|update|turn|upgrade|downgrade|raise|lower) (?!a\b|an\b|another\b|me\b){what}",
+        alter,
+    ),
     (
         "{subject} (is|are|should be|must be|has to be|needs to be|needs?) [now |actually ](due|done|finished|doing|to be done) [on |by ]{when}",
         reschedule,
@@ -309,7 +312,7 @@ _SENTENCES: tuple[tuple[str, Reader], ...] = (
         complete,
     ),
     (
-        "(tick off|check off|cross off|cross out|strike off|mark off|tick|complete|close|finish[ up]) {task}",
+        "(tick off|check off|cross off|cross out|strike off|mark off|tick|complete|close[ out]|finish[ up]) {task}",
         complete,
     ),
     ("[i['m| am|'ve| have| just| have just|'ve just] ][already ]{did} [with |doing ]{task}", complete),

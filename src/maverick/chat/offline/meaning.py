@@ -105,10 +105,13 @@ _MEANT = re.compile(
     re.IGNORECASE,
 )
 
+_ALSO = re.compile(r"(?:oh,? )?(?:and|also|plus) (?P<task>(?:the|my) .+)", re.IGNORECASE)
+
 
 def _other_task(said: str, answered: str, said_before: str, today: date) -> Meaning | None:
-    """The change that was just made, for another task: "no, I meant the plants"."""
-    meant = _MEANT.fullmatch(plain_end(said))
+    """The change that was just made, for another task: "no, I meant the plants", or "and the plants"."""
+    also = _ALSO.fullmatch(plain_end(said)) if answered.startswith("Updated!") else None
+    meant = also or _MEANT.fullmatch(plain_end(said))
     is_changed = answered.startswith(("Great! I've marked", "Updated!"))
     if meant is None or not (is_changed or _ASKED_DELETE.match(answered)):
         return None
@@ -118,7 +121,7 @@ def _other_task(said: str, answered: str, said_before: str, today: date) -> Mean
     if len(calls) != 1 or "task" not in calls[0].arguments:
         return None
     changed = replace(calls[0], arguments={**calls[0].arguments, "task": meant["task"]})
-    back = [RequestedCall("undo_last_change", {})] if is_changed else []
+    back = [RequestedCall("undo_last_change", {})] if is_changed and not also else []
     return Meaning(Kind.REQUEST, [*back, changed])
 
 

@@ -19,6 +19,7 @@ from maverick.chat.offline.wording import (
     title_of,
     without_list,
 )
+from maverick.chat.verbs import BASE_FORMS
 from maverick.providers.offline import RequestedCall
 
 
@@ -249,7 +250,12 @@ def complete_statement(heard: Heard, match: re.Match[str]) -> list[RequestedCall
     if _NOT_WHOLLY.search(match.group()):
         return None
     verb = re.sub("^called$", "call", match["done"])  # "called" is also how titles are introduced
-    return [RequestedCall("complete_task", {"task": f"{verb} {reference(match['task'], heard.answered)}"})]
+    parts = several(reference(match["task"], heard.answered))
+    each = [part if part.startswith("'") or _IS_PAST.match(part) else f"{verb} {part}" for part in parts]
+    return [RequestedCall("complete_task", {"task": " and ".join(each)})]
+
+
+_IS_PAST = re.compile(rf"(?:\w+ed|{'|'.join(BASE_FORMS)})\b", re.IGNORECASE)
 
 
 _NOT_WHOLLY = re.compile(

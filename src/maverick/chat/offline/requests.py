@@ -35,7 +35,7 @@ _TO_WHAT = re.compile(
     re.IGNORECASE,
 )
 _HESITATION = re.compile(
-    r"^(?:(?:actually|no|nope|oops|oh|ah|wait|sorry|better|rather|hmm+|i mean|i meant|make that)[,.! ]+)+",
+    r"^(?:(?:actually|no|nope|oops|oh|ah|wait|sorry|(?:my )?apologies|pardon|my bad|correction|better|rather|hmm+|i mean|i meant|make that)[,.!: ]+)+",
     re.IGNORECASE,
 )
 _IS_FINE = re.compile(
@@ -51,16 +51,25 @@ _PUT_DOWN = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """A request to write down what was just said."""
-_TAKEN_BACK = re.compile(
-    r"(?=.*\b(?:oops|wrong|mistake|not yet|not that one|wait|not (?:it|right|what i \w+))\b)"
-    r"(?:(?:oops|whoops|no|wait|hang on|sorry|ah|oh|dear|bother|damn|actually|not yet|not that one|it isn't|it's not(?: done)?|"
-    r"(?:the )?wrong one|that's not (?:it|right|what i (?:meant|said|wanted))|that(?:'s| is| was) (?:wrong|a mistake)|my mistake)[,.! ]*)+",
-    re.IGNORECASE,
+_REGRET = frozenset(
+    ("oops", "whoops", "wrong", "incorrect", "mistake", "bad", "wait", "not", "isn't", "wasn't")
 )
+_REGRETTING = _REGRET | frozenset(
+    re.findall(
+        r"[\w']+",
+        "oh ah dear bother damn my apologies sorry pardon no that that's it it's is was the a one i what meant said wanted "
+        "actually yet right correct done hang on",
+    )
+)
+"""The words in which a change is said to have been a mistake, and nothing more."""
 
 
 _TOPIC = re.compile(r"(?:the|my) (?P<task>\w+(?: \w+){0,2})\s*\?", re.IGNORECASE)
 """What the next sentence is about: "The plants? Watered them."."""
+_AS_FOR = re.compile(
+    r"(?:as for|regarding|concerning|about) (?:the|my) (?P<task>\w+(?: \w+){0,2})[:,] (?P<rest>.+)",
+    re.IGNORECASE,
+)
 _NOT_DONE = re.compile(
     r"(?:i |we )?(?:didn't|did not|haven't|have not|couldn't|can't|won't|not yet|forgot)\b", re.IGNORECASE
 )
@@ -86,6 +95,8 @@ def read(said: str, answered: str, today: date) -> Reading:
         noted = _sentence(down["what"], "", today)
         if noted.calls and noted.is_certain and all(call.tool_name == "add_task" for call in noted.calls):
             said = down["what"]
+    if topic := _AS_FOR.fullmatch(said):
+        answered, said = f"Updated! '{topic['task']}' now", topic["rest"]
     calls: list[RequestedCall] = []
     is_certain = True
     about = answered
@@ -195,7 +206,9 @@ def _follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | N
     about = _ABOUT.match(answered)
     if about is None or is_question(said):
         return None
-    if _TAKEN_BACK.fullmatch(said.strip()):
+    words = set(re.findall(r"[\w']+", said.replace("’", "'").lower()))
+    is_of_this = "done" not in words or answered.startswith("Great!")
+    if words <= _REGRETTING and words & _REGRET and is_of_this:
         return [RequestedCall("undo_last_change", {})]
     more = re.fullmatch(
         r"(?:oh,? )?(?:and|also|plus|and also) (?P<what>(?!\d+$).+)", plain_end(said), re.IGNORECASE
@@ -203,14 +216,14 @@ def _follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | N
     again = {"Got": "add", "Great": "complete"}.get(answered.partition(" ")[0].rstrip("!"))
     if more is not None and again and read_sentence(more["what"], answered, today) is None:
         return read_sentence(f"{again} {more['what']}", "", today)
-    words = plain_end(said.replace("’", "'"))
-    correction = plain_request(_HESITATION.sub("", words))
+    plain = plain_end(said)
+    correction = plain_request(_HESITATION.sub("", plain))
     task = about["task"] or about["undated"]
     wanted = _GRADE.sub(r"\1 priority", _IS_FINE.sub("", _TO_WHAT.sub("", correction)))
     priority, rest = take_priority(wanted)
     timing = take_timing(f"on {re.sub(r'^and ', '', rest)}" if rest else "", today)
     if re.sub(r"^on$", "", timing.rest):
-        title = _retitled(task, correction) if _HESITATION.match(words) else None
+        title = _retitled(task, correction) if _HESITATION.match(plain) else None
         return [RequestedCall("update_task", {"task": task, "title": title})] if title else None
     change = {
         "priority": priority,

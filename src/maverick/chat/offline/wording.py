@@ -18,7 +18,7 @@ _PRIORITY = re.compile(
 _POLITE = re.compile(
     r"^(?:(?:please|pls|plz|kindly|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday|probably|plus|hmm+|uh|um|ah|oops|whoops|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.\s]+)*"
     r"(?:(?:can|could|would|will|may) (?:you|u|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you )?to\s+|"
-    r"i want (?:you )?to\s+|let(?:'s| us| me)\s+|go ahead and\s+|(?:i was wondering|i wonder|it would be (?:great|nice|good)) if you could\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*",
+    r"i want (?:you )?to\s+|i need you to\s+|let(?:'s| us| me)\s+|go ahead and\s+|(?:i was wondering|i wonder|it would be (?:great|nice|good)) if you could\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*",
     re.IGNORECASE,
 )
 _MIND = re.compile(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ", re.IGNORECASE)
@@ -37,7 +37,7 @@ _LIST_END = re.compile(
     re.IGNORECASE,
 )
 _CALLED = re.compile(
-    r"^(?:(?:the|a|an|my|that|this)\s+)?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|item|todo|to-do|reminder)s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying)\s+)?",
+    r"^(?:(?:the|a|an|my|that|this)\s+)?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|todo|to-do|reminder)s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying)\s+)?",
     re.IGNORECASE,
 )
 _TASK_NOUN = re.compile(
