@@ -9,6 +9,7 @@ from maverick import AgentDefinition, AgentExecutor, AgentResult, MaverickConfig
 from maverick.agents.discovery import DiscoveredAgent, Origin
 from maverick.agents.instructions import LARGEST
 from maverick.agents.running import agent_executor
+from maverick.agents.skills import load_skills
 from maverick.cli.project_trust import trust_folder, untrusted_in
 from maverick.config.trust import Trust
 from maverick.journal import MemoryJournal
@@ -197,6 +198,21 @@ async def test_a_skill_for_people_only_and_an_agent_without_coding_tools_leave_t
     assert alone == ""
     assert "Be brief." in await place.told()
     assert await place.told(GREETER) == ""
+
+
+async def test_a_model_cannot_read_a_skill_for_people_only_which_they_can_ask_for(place: Place) -> None:
+    front = "name: deploy\ndescription: Deploys.\ndisable-model-invocation: true"
+    skill(place.home / ".claude/skills", "deploy", front, "Push to production.")
+    skill(place.home / ".claude/skills", "pdf")
+    client = ScriptedClient([call("read_skill", name="deploy"), reply("done")])
+
+    [refused] = results(await place.run(client))
+    asked_for = load_skills(place.folder).followed("deploy", "now")
+
+    assert "Available: pdf" in refused
+    assert "production" not in refused
+    assert "Push to production." in asked_for
+    assert asked_for.endswith("now")
 
 
 async def test_instructions_are_bounded_and_the_nearest_of_two_kinds_counts(place: Place) -> None:

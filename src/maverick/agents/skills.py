@@ -76,8 +76,9 @@ class Skills:
     @property
     def catalogue(self) -> str:
         """The names and descriptions, for the system prompt; empty if there are none."""
-        offered = [skill for skill in self.by_name.values() if skill.is_offered]
-        lines = [f"- {skill.name}: {skill.description}" for skill in offered[:_MOST_SKILLS]]
+        lines = [
+            f"- {skill.name}: {skill.description}" for skill in islice(self._offered.values(), _MOST_SKILLS)
+        ]
         return "\n".join([_ABOUT_SKILLS, *lines]) if lines else ""
 
     def read_skill(self, name: str, file: str = FILE) -> str:
@@ -89,17 +90,31 @@ class Skills:
         """
         from maverick.tools.coding.workspace import Workspace  # here, since it is not there on every system
 
-        if name not in self.by_name:
-            raise ToolError(describe_unknown("skill", name, list(self.by_name)))
-        workspace = Workspace(self.by_name[name].folder)
+        offered = self._offered
+        if name not in offered:
+            raise ToolError(describe_unknown("skill", name, list(offered)))
+        workspace = Workspace(offered[name].folder)
         if (workspace.canonical(file) or file) == FILE:
-            return self._instructions(self.by_name[name], workspace.root)
+            return self._instructions(offered[name])
         content = workspace.read(file, _LARGEST_FILE)
         if b"\0" in content:
             raise ToolError(f"{file} is not a text file. It is {workspace.root / file}.")
         return content.decode("utf-8", "replace")
 
-    def _instructions(self, skill: Skill, root: Path) -> str:
+    def followed(self, name: str, words: str = "") -> str:
+        """What a model is told when a user asks for a skill by name, with further words; also for people's own skills.
+
+        Raises:
+            ToolError: The skill cannot be read.
+        """
+        return f"Follow the skill {name}:\n\n{self._instructions(self.by_name[name])}\n\n{words}".rstrip()
+
+    @property
+    def _offered(self) -> dict[str, Skill]:
+        return {name: skill for name, skill in self.by_name.items() if skill.is_offered}
+
+    def _instructions(self, skill: Skill) -> str:
+        root = skill.folder.resolve()
         try:
             body = read_front_matter(root / FILE, lenient=True, noun="skill").body
         except InvalidInputError as error:

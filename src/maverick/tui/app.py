@@ -225,6 +225,12 @@ class MaverickApp(ConversationApp):
 
             return await expand_prompt(prompt, self._backend.folder)
         if name.startswith("/") and self._is_for_agent(name[1:]):
+            skills = self._completions.completer.found_skills
+            if not skills.by_name[name[1:]].is_offered:  # the model cannot read it by itself
+                words = await asyncio.to_thread(read_mentions, rest, self._backend.folder)
+                if isinstance(words, str):
+                    return skills.followed(name[1:], words)
+                return [skills.followed(name[1:]), *words]
             prompt = f"Use the skill {name[1:]}: {rest}".rstrip(": ")
         return await asyncio.to_thread(read_mentions, prompt, self._backend.folder)
 

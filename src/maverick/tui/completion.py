@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from maverick.agents.skills import load_skills
+from maverick.agents.skills import Skills, load_skills
 from maverick.model import Part
 from maverick.model.media import media_from_path
 from maverick.tui.keys import COMMANDS
@@ -60,11 +60,14 @@ class Completer:
         return []
 
     @cached_property
+    def found_skills(self) -> Skills:
+        """The skills of the folder and the user."""
+        return load_skills(self._folder)
+
+    @cached_property
     def skills(self) -> Mapping[str, str]:
-        """What the skills of the folder and the user are for, by their names."""
-        return {
-            name: one_line(skill.description) for name, skill in load_skills(self._folder).by_name.items()
-        }
+        """What they are for, by their names."""
+        return {name: one_line(skill.description) for name, skill in self.found_skills.by_name.items()}
 
     def _commands(self, wanted: str) -> Iterator[Offer]:
         names = [*COMMANDS, *(name for name in self.skills if name not in COMMANDS)]

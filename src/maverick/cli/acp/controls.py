@@ -145,7 +145,7 @@ async def expanded(session: EditorSession, said: Said) -> Said:
         return await expand_prompt(said, session.setup.folder)
     if session.skills is None or name not in session.skills.by_name:
         return said
-    return f"Follow the skill {name}:\n\n{session.skills.read_skill(name)}\n\n{rest}".rstrip()
+    return session.skills.followed(name, rest)
 
 
 def status_of(session: EditorSession) -> str:
