@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -69,6 +70,35 @@ async def test_accepted_changes_do_not_stop_the_run(journal: Journal, office: Of
     changed = office.clerk(prompt_config=PromptConfig("Be long.", ["Do it."]))
     running = executor(journal, call("look", what="door"), reply("Done."))
     assert (await running.resume("r", changed, accept_changes=True)).output == "Done."
+
+
+@pytest.mark.requirement("P10")
+async def test_a_run_that_has_its_answer_gives_it_again_whatever_has_changed(
+    journal: Journal, office: Office
+) -> None:
+    await executor(journal, call("look", what="door"), reply("Done.")).execute(office.clerk(), run_id="r")
+    changed = office.clerk(prompt_config=PromptConfig("Be long.", ["Do it."]), tool_config=ToolConfig())
+    typed = office.clerk(output_config=OutputConfig("numbers", list[int]))
+
+    assert (await executor(journal).resume("r", changed)).output == "Done."
+    assert (await executor(journal).execute(changed, run_id="r", if_exists="resume")).output == "Done."
+    with pytest.raises(
+        RunChangedError, match="the output's type has changed"
+    ):  # its answer is not of that type
+        await executor(journal).resume("r", typed)
+
+
+@pytest.mark.requirement("P10")
+async def test_nothing_is_decided_for_a_run_that_could_not_go_on(journal: Journal, office: Office) -> None:
+    await executor(journal, call("look", what="door")).execute(careful(office), run_id="r", user_id="ana")
+    [asked] = await journal.list_approvals()
+    changed = replace(careful(office), prompt_config=PromptConfig("Be long.", ["Do it."]))
+
+    for decide in (executor(journal).approve, executor(journal).deny):
+        with pytest.raises(RunChangedError):
+            await decide(asked.approval_id, by="ana", resume=True, definition=changed)
+
+    assert await journal.list_approvals() == [asked]
 
 
 async def test_other_limits_are_no_change(journal: Journal, office: Office) -> None:

@@ -9,7 +9,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from maverick import AgentExecutor, PostgresJournal, SqliteJournal, ToolConfig
+from maverick import AgentExecutor, PostgresJournal, RunConfig, SqliteJournal, ToolConfig
 from maverick.testing import ScriptedClient, reply
 from mistakes.catalog import mistake
 from mistakes.definitions import define, get_weather
@@ -100,8 +100,8 @@ async def resuming_without_the_agent() -> None:
 
 @mistake("the tool 'get_weather' is new", "accept_changes=True")
 async def resuming_with_another_agent() -> None:
-    journal = SqliteJournal("runs.db")
-    await run(journal, run_id="job-7")
+    journal, stopped = SqliteJournal("runs.db"), define(run_config=RunConfig(max_total_tokens=1))
+    await executor(journal).execute(stopped, inputs={"prompt": "Hi!"}, run_id="job-7")
     await executor(journal).resume("job-7", define(tool_config=ToolConfig(tools=[get_weather])))
 
 

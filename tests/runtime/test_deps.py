@@ -113,6 +113,8 @@ async def test_the_same_call_starts_a_run_or_goes_on_with_it(tmp_path: Path) -> 
             await executor.execute(agent(), **given | {"user_id": "bob"}, if_exists="resume")
         with pytest.raises(InvalidInputError, match="was begun with others"):
             await executor.execute(agent(), **given | {"inputs": {"prompt": "!"}}, if_exists="resume")
+        with pytest.raises(InvalidInputError, match="run_id: if_exists='resume' needs one"):
+            await executor.execute(agent(), inputs={"prompt": "?"}, if_exists="resume")
 
     assert [result.output for result in results] == ["Once.", "Once."]
 

@@ -17,6 +17,7 @@ from maverick.loop.result import AgentResult
 from maverick.runtime.approver import ApprovalAnswer, as_json, check_edited
 from maverick.runtime.event_log import Listener
 from maverick.runtime.prepared_agent import AgentPreparer
+from maverick.runtime.replay import check_unchanged, load_beginning
 
 T = TypeVar("T", default=str)
 
@@ -115,6 +116,7 @@ class ApprovingExecutor(ABC):
             ApprovalError: It is unknown, already decided, expired, or not this person's to decide (``may_approve``).
             InvalidInputError: This executor has not run the agent yet, and was not given its ``definition``; or the
                 edited arguments do not fit the tool.
+            RunChangedError: The run cannot go on at once, since its agent has changed; nothing was decided.
         """
         return await self._decide(
             approval_id,
@@ -195,6 +197,9 @@ class ApprovingExecutor(ABC):
         if decision.arguments is not None and agent is not None:
             path = (await journal.get(asked.run_id)).agent.split("/")
             check_edited(self._agents.tool_of(agent, path, asked.tool_name), decision.arguments)
+        if resume and agent is not None:
+            begun = await load_beginning(journal, run_id)
+            check_unchanged(begun, self._agents.prepare(agent).fingerprint, accept_changes=False)
         await journal.decide(approval_id, may_approve=self._may_approve, **asdict(decision))
         if not resume or agent is None:
             return None

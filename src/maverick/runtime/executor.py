@@ -194,6 +194,11 @@ class AgentExecutor(ApprovingExecutor):
         """
         check_definition(definition)
         check_run(signal, user_id, if_exists)
+        if if_exists == "resume" and not run_id:
+            raise InvalidInputError(
+                "run_id: if_exists='resume' needs one, the same each time; without it, each call would start a new run.",
+                field="run_id",
+            )
         if if_exists == "resume" and run_id is not None and await self._has(run_id):
             if inputs is not None:
                 begun = await replay.load_beginning(self._kept_runs(), run_id)

@@ -14,7 +14,7 @@ from maverick.exceptions import InvalidInputError, InvalidToolError, JournalDama
 from maverick.journal import Journal
 from maverick.journal.codec import decode_entry
 from maverick.journal.damage import damaged_run
-from maverick.journal.records import DAMAGED, Lease, check_here
+from maverick.journal.records import DAMAGED, Lease, RunRecord, RunStatus, check_here
 from maverick.journal.words import words_for
 from maverick.loop.definition import AgentDefinition, AgentTool
 from maverick.loop.entries import Edited, Entry, ModelCalled, RequestReviewed, RunStarted, Said
@@ -89,8 +89,8 @@ def follow(run_id: str, entries: Sequence[Entry], feed: Callable[[Entry], R]) ->
         yield fed
 
 
-async def check_complete(journal: Journal, run_id: str, caller: Lease | None) -> None:
-    """Make sure that a run is here, and that nothing is missing of it.
+async def check_complete(journal: Journal, run_id: str, caller: Lease | None) -> RunRecord:
+    """Make sure that a run is here, and that nothing is missing of it; returns its record.
 
     Args:
         journal: The journal.
@@ -112,6 +112,14 @@ async def check_complete(journal: Journal, run_id: str, caller: Lease | None) ->
             run_id=record.run_id,
             readable=record.entries,
         )
+    return record
+
+
+def has_answer(record: RunRecord, start: RunStarted, now: Fingerprint) -> bool:
+    """Whether a run only gives its answer again, which no change of its prompt, model, tools or hooks concerns."""
+    begun = start.fingerprint
+    same = begun is not None and (begun.agent, begun.output) == (now.agent, now.output)
+    return same and record.status is RunStatus.COMPLETE
 
 
 def check_unchanged(start: RunStarted, now: Fingerprint | None, *, accept_changes: bool) -> None:

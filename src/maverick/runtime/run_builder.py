@@ -106,9 +106,10 @@ class RunBuilder:
     ) -> Driver[T]:
         """The driver of a run that the journal has; all is checked before the process that works on it is stopped."""
         agent = self.agents.prepare(definition, inherited)
-        await replay.check_complete(journal, run_id, caller)
+        record = await replay.check_complete(journal, run_id, caller)
         begun = await replay.load_beginning(journal, run_id)
-        replay.check_unchanged(begun, agent.fingerprint, accept_changes=attendance.accept_changes)
+        if not replay.has_answer(record, begun, agent.fingerprint):
+            replay.check_unchanged(begun, agent.fingerprint, accept_changes=attendance.accept_changes)
         writer = RunWriter(journal, await journal.claim(run_id, caller))
         if caller is None:  # it may have been moved meanwhile; from here on, that would take the lease
             await replay.check_complete(journal, run_id, caller)
