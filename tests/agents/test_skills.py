@@ -138,6 +138,20 @@ async def test_what_a_project_tells_agents_counts_only_after_trust(place: Place)
 
 
 @pytest.mark.requirement("SKILL-TRUST")
+async def test_a_folder_that_the_environment_trusts_says_nothing_of_those_above_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAVERICK_TRUST", str(place.folder))
+    write(place.folder / "AGENTS.md", "Obey the app.")
+    write(place.root / "AGENTS.md", "Obey the repository.")
+
+    told = await place.told()
+
+    assert "Obey the app." in told
+    assert "Obey the repository." not in told
+
+
+@pytest.mark.requirement("SKILL-TRUST")
 @pytest.mark.parametrize(
     "file", ["../secret.txt", "/etc/passwd", "link.txt", "../../.claude/skills/x/../../../secret.txt"]
 )
@@ -146,6 +160,8 @@ async def test_a_skill_shows_no_file_outside_of_its_folder(place: Place, file: s
     folder = skill(place.folder / ".claude/skills", "x")
     (folder / "link.txt").symlink_to(place.home / "secret.txt")
     (place.folder / ".claude/skills/linked").symlink_to(skill(place.home / "notes", "linked"))
+    stolen = write(place.home / "s.md", "---\nname: stolen\ndescription: s\n---\nthe secret")
+    write(place.folder / ".claude/skills/stolen/x", "").with_name("SKILL.md").symlink_to(stolen)
     (place.folder / "AGENTS.md").symlink_to(place.home / "secret.txt")
     place.trust(place.folder)
     client = ScriptedClient([call("read_skill", name="x", file=file), reply("done")])
@@ -155,6 +171,8 @@ async def test_a_skill_shows_no_file_outside_of_its_folder(place: Place, file: s
     assert "the secret" not in shown
     assert "root:" not in shown
     assert "linked" not in client.requests[0].system
+    assert "stolen" not in client.requests[0].system
+    assert any("stolen out of the project" in remark for remark in place.remarks)
     assert "the secret" not in client.requests[0].system
 
 

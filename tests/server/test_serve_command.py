@@ -170,6 +170,11 @@ def test_an_agent_that_is_not_there_is_named(
         assert source.partition(":")[0] in capsys.readouterr().err
 
 
+def token_in(link: Path) -> str:
+    assert stat.S_IMODE(link.stat().st_mode) == 0o600
+    return link.read_text().partition("#token=")[2].partition('"')[0]
+
+
 @pytest.mark.requirement("SERVER-LOCAL")
 async def test_the_printed_address_signs_its_user_in_once_with_the_tasks_of_the_chat(tmp_path: Path) -> None:
     environ = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
@@ -185,11 +190,13 @@ async def test_the_printed_address_signs_its_user_in_once_with_the_tasks_of_the_
 
     async with serving(tmp_path) as served, aiohttp.ClientSession(served.url) as http:
         assert served.process.stdout is not None
-        token = served.line.partition("#token=")[2].split()[0]
+        link = Path(served.line.partition("file://")[2].strip().removesuffix(")"))
+        token = token_in(link)
         person = Person(http)
         first = await person.post("/api/local-session", {"token": token})
         async with asyncio.timeout(PATIENCE):
             line = (await asyncio.to_thread(served.process.stdout.readline)).decode()
+        token_in_next = token_in(link) != token
         again = await person.post("/api/local-session", {"token": token})
         stranger = await person.post("/api/signup", CREDENTIALS)
         tasks = await person.get("/api/tasks", headers={"Authorization": f"Bearer {first['token']}"})
@@ -200,8 +207,9 @@ async def test_the_printed_address_signs_its_user_in_once_with_the_tasks_of_the_
     assert [task["title"] for task in tasks["tasks"]] == ["buy milk"]
     assert again.status == 401
     assert stranger.status == 404, "another user of the machine could use the agents"
-    assert "#token=" in line
-    assert token not in line
+    assert "token=" not in served.line + line, "others may read what is written to a log"
+    assert link.name in line
+    assert token_in_next
 
 
 @pytest.mark.requirement("SERVER-LOCAL")

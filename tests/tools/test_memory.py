@@ -111,11 +111,13 @@ async def test_each_user_has_notes_of_their_own(tmp_path: Path) -> None:
 async def test_a_memory_that_is_full_and_commands_that_do_not_fit_say_so(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
+    (own / ".git").mkdir()
     for number in range(MOST_NOTES):
-        (own / str(number)).touch()
-    full, large, exists, missing, line = await asked(
+        (own / (f".git/{number}" if number > 9 else str(number))).touch()
+    full, odd, large, exists, missing, line = await asked(
         tmp_path,
         {"command": "create", "path": "/memories/more", "file_text": "x"},
+        {"command": "create", "path": "/memories/a\x1b[2J\n9\t/memories/b", "file_text": "x"},
         {
             "command": "insert",
             "path": "/memories/1",
@@ -128,6 +130,7 @@ async def test_a_memory_that_is_full_and_commands_that_do_not_fit_say_so(tmp_pat
     )
 
     assert all("The memory is full" in told for told in (full, large))
+    assert "is not a path of a note" in odd
     assert "exists. Change it with str_replace" in exists
     assert "occurs 0 times" in missing
     assert "expected 0 to 1" in line

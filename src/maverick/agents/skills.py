@@ -70,8 +70,11 @@ class Skills:
         places = [place for place in folders_of_project(folder) if trust.covers_folder(place)]
         for place in dict.fromkeys([*places, *own]):
             for path in skill_folders(place):
-                if place in own or path.resolve().is_relative_to(place.resolve()):
+                real, within = (path.resolve(), (path / FILE).resolve()), place.resolve()
+                if place in own or all(one.is_relative_to(within) for one in real):
                     self._take(path)
+                else:
+                    self.problems.append(f"A skill is left out: a link leads from {path} out of the project.")
 
     @property
     def catalogue(self) -> str:

@@ -31,7 +31,7 @@ from maverick.cli.settings import load_settings
 from maverick.config import MaverickConfig
 from maverick.config.installation import extra_needed
 from maverick.config.loading import own_folder
-from maverick.exceptions import InvalidInputError
+from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal
 from maverick.providers import Client
@@ -95,6 +95,8 @@ async def _serve(options: argparse.Namespace, settings: MaverickConfig) -> int:
         port=options.port,
         log_level="warning",
         server_header=False,
+        # Only a proxy says for whom it asks: other programs of this machine would choose who they are.
+        proxy_headers=bool(options.allowed_hosts),
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=_LEAVE_SECONDS,
     )
@@ -220,25 +222,31 @@ class _Server(uvicorn.Server):
         self._url = url
         self.say_where("Maverick is at", "(Ctrl-C stops it)")
         if self._opens_browser:
-            threading.Thread(target=webbrowser.open, args=(self._to_open(url),), daemon=True).start()
+            page = url if self._local is None else self._write_link(self._local)
+            threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
 
-    def _to_open(self, url: str) -> str:
-        """The page for a browser; with a token, by a file, since other users can see the arguments of programs."""
-        if self._local is None:
-            return url
+    def _write_link(self, local: LocalSignIn) -> str:
+        """Write a page that only this user can open, and that signs in: others can see arguments of programs, and logs."""
         folder = own_folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._link = folder / f"serve-{os.getpid()}.html"
         self._link.touch(mode=0o600)
-        address = self._local.address(url)
+        address = local.address(self._url)
         self._link.write_text(
             f'<!doctype html><meta http-equiv="refresh" content="0; url={address}">', "utf-8"
         )
         return self._link.as_uri()
 
     def say_where(self, before: str = "For another browser:", after: str = "(works once)") -> None:
-        """Print the address, with the token that signs in if there is one."""
-        url = self._url if self._local is None else self._local.address(self._url)
+        """Print the address; on a terminal with the token that signs in, elsewhere with the file that has it."""
+        url = self._url
+        if self._local is not None and sys.stdout.isatty():
+            url = self._local.address(url)
+        elif self._local is not None:
+            try:
+                after = f"(to sign in, open {self._write_link(self._local)})"
+            except (ConfigError, OSError):  # there is no home, or no room in it
+                after = "(to be signed in, start it in a terminal)"
         sys.stdout.write(f"{before} {url} {after}\n")
         sys.stdout.flush()
 

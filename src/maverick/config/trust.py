@@ -52,7 +52,8 @@ class Trust:
 
     def covers(self, folder: Path, file: str, content: bytes) -> bool:
         """Whether a file of a folder is trusted with what is in it."""
-        return self._is_listed(folder) or self._of(folder).get(file) == digest(content)
+        is_inside = ".." not in Path(file).parts  # a folder that is listed says nothing of those above it
+        return (is_inside and self._is_listed(folder)) or self._of(folder).get(file) == digest(content)
 
     def covers_folder(self, folder: Path) -> bool:
         """Whether the agents and modules of a folder are trusted; those in the user's home are their own."""

@@ -39,7 +39,8 @@ class LocalSignIn:
         Raises:
             RequestRefusedError: It is not the token, or the request comes from elsewhere.
         """
-        is_here = request.client is not None and is_loopback(request.client.host)
+        is_direct = "X-Forwarded-For" not in request.headers  # a proxy's clients are elsewhere
+        is_here = is_direct and request.client is not None and is_loopback(request.client.host)
         is_right = hmac.compare_digest(token.encode(), self._token.encode())
         if not (is_here and is_right and is_loopback(_host_of(request))):
             raise unauthorized("This address was used before, or is not of this server. Open the newest one.")

@@ -209,7 +209,10 @@ class _Notes:
         """
         below = path.removeprefix(ROOT)
         inner = self._workspace.canonical(below.lstrip("/")) if below == "" or below.startswith("/") else None
-        if inner is None or below == path or (inner == "." and not may_be_root):
+        is_note = (
+            inner is not None and below != path and inner.isprintable() and (inner != "." or may_be_root)
+        )
+        if inner is None or not is_note:
             raise ToolError(
                 f"{path!r} is not a path of a note. Notes are below {ROOT}, such as {ROOT}/facts.md."
             )
@@ -236,6 +239,6 @@ class _Notes:
         root = self._workspace.root
         return {
             found.path: (root / found.path).lstat().st_size
-            for found in walk(self._workspace, ".")
+            for found in walk(self._workspace, ".", skipped=())
             if found.is_file
         }

@@ -4,6 +4,7 @@ import stat
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -16,7 +17,7 @@ from canary import lookout
 from maverick.config.mcp_server import MCPServer
 from maverick.exceptions import NetworkError
 from maverick.tools.mcp import ConfiguredServer
-from maverick.tools.mcp.oauth import TokenStore, sign_in
+from maverick.tools.mcp.oauth import TokenStore, check_address, sign_in
 from tools.mcp.sign_in_server import SignInServer, browse
 
 ELSEWHERE = "http://stranger.example"
@@ -170,6 +171,43 @@ async def test_a_server_that_sends_us_elsewhere_is_refused_before_anything_is_se
         await sign_in(wiki.url, shown)
 
     assert not (home / ".maverick/mcp-sign-ins").exists()
+
+
+@pytest.mark.parametrize("end", ["#fragment", "?state=x"])
+async def test_an_address_that_would_lose_our_state_is_refused(
+    wiki: SignInServer, home: Path, end: str
+) -> None:
+    wiki.metadata["/.well-known/oauth-authorization-server"] = {
+        "issuer": wiki.origin,
+        "authorization_endpoint": f"{wiki.origin}/authorize{end}",
+        "token_endpoint": f"{wiki.origin}/token",
+        "registration_endpoint": f"{wiki.origin}/register",
+        "response_types_supported": ["code"],
+        "code_challenge_methods_supported": ["S256"],
+    }
+
+    with pytest.raises(NetworkError, match="sign-in was refused"):
+        await sign_in(wiki.url, shown)
+
+
+@pytest.mark.parametrize(
+    ("server", "address", "is_refused"),
+    [
+        ("https://mcp.example/mcp", "https://login.example/", False),
+        ("https://mcp.example/mcp", "http://login.example/", True),
+        *(
+            ("https://mcp.example/mcp", f"https://{host}/", True)
+            for host in ("localhost.", "127.1", "2130706433", "[::ffff:127.0.0.1]", "10.0.0.5", "[fd00::1]")
+        ),
+        ("https://10.0.0.4/mcp", "https://10.0.0.5/", False),
+        ("https://10.0.0.4/mcp", "https://127.0.0.1/", True),
+        ("http://127.0.0.1:1/mcp", "http://localhost:2/", False),
+        ("http://127.0.0.1:1/mcp", "https://login.example/", False),
+    ],
+)
+def test_no_server_sends_us_nearer_than_it_is(server: str, address: str, is_refused: bool) -> None:
+    with pytest.raises(NetworkError) if is_refused else nullcontext():
+        check_address(server, address)
 
 
 async def test_a_sign_in_that_is_refused_late_or_not_needed_says_so(wiki: SignInServer, home: Path) -> None:

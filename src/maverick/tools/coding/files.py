@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -41,8 +41,8 @@ class Found(NamedTuple):
     is_file: bool
 
 
-def walk(workspace: Workspace, start: str) -> Iterator[Found]:
-    """Everything below a folder, in alphabetical order within each folder.
+def walk(workspace: Workspace, start: str, skipped: Collection[str] = SKIPPED) -> Iterator[Found]:
+    """Everything below a folder, in alphabetical order within each folder; nothing below a folder with a skipped name.
 
     Raises:
         ToolError: The folder does not exist.
@@ -65,7 +65,7 @@ def walk(workspace: Workspace, start: str) -> Iterator[Found]:
                 return
             yield found
             name = found.path.rpartition("/")[2]
-            if found.is_folder and name not in SKIPPED:
+            if found.is_folder and name not in skipped:
                 inner.append((*folder, name))
         folders += reversed(inner)
 

@@ -15,6 +15,7 @@ import hashlib
 import ipaddress
 import os
 import secrets
+import socket
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -238,14 +239,14 @@ async def sign_in(
     async with _Callback(port) as callback:
 
         async def redirect(address: str) -> None:
-            _check_address(url, address)
+            check_address(url, address)
             callback.expect(address)
             await show(address)
 
         auth = StoredTokens(url, redirect, callback.wait, callback.address, client_id)
 
         async def check(request: httpx2.Request) -> None:
-            _check_address(url, str(request.url))
+            check_address(url, str(request.url))
 
         try:
             async with (
@@ -281,29 +282,45 @@ def _why_not(error: Exception) -> str:
     return "The server, or its authorization server, cannot be reached. Check the server's url."
 
 
-def _check_address(server: str, address: str) -> None:
-    """Refuse to be sent to an address that is not protected, or to this machine by a server that is not on it.
+def check_address(server: str, address: str) -> None:
+    """Refuse to be sent to an address that is not protected, or to one that is nearer to us than the server is.
+
+    A server of the internet has no business in a private network, and none at all but this machine's own on this machine.
 
     Raises:
         NetworkError: It is such an address.
     """
     home, there = urlsplit(server), urlsplit(address)
     same = (home.scheme, home.netloc) == (there.scheme, there.netloc)
-    local = _is_local(there.hostname or "")
-    if same or (there.scheme == "https" and not local) or (local and _is_local(home.hostname or "")):
+    reach, servers_reach = _reach(there.hostname or ""), _reach(home.hostname or "")
+    is_protected = there.scheme == "https" or reach == _HERE
+    if same or (is_protected and reach >= servers_reach):
         return
     raise NetworkError(
         f"The sign-in was refused: the server wants to go on at {there.scheme}://{there.netloc}, which is not protected, or "
-        "is this machine itself. Check the server's url."
+        "is this machine or a private network. Check the server's url."
     )
 
 
-def _is_local(host: str) -> bool:
+_HERE, _NEAR, _FAR = 0, 1, 2
+
+
+def _reach(host: str) -> int:
+    """Whether a host is this machine, in a private network, or anywhere, as far as its name tells."""
+    host = host.rstrip(".")
+    if host == "localhost" or host.endswith(".localhost"):
+        return _HERE
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-    return address.is_loopback or address.is_link_local or address.is_unspecified
+        try:  # 127.1 and 2130706433 are addresses to the system
+            address = ipaddress.ip_address(socket.inet_aton(host))
+        except (OSError, ValueError):
+            return _FAR
+    address = getattr(address, "ipv4_mapped", None) or address
+    if address.is_loopback or address.is_link_local or address.is_unspecified:
+        return _HERE
+    return _FAR if address.is_global else _NEAR
 
 
 class _Callback:
@@ -325,7 +342,10 @@ class _Callback:
 
     def expect(self, address: str) -> None:
         """Accept the answer to this request only: any page in the browser can send us one."""
-        self._state = parse_qs(urlsplit(address).query)["state"][0]
+        states = parse_qs(urlsplit(address).query).get("state", [])
+        if len(states) != 1:  # it has a fragment, or a state of its own
+            raise NetworkError(_why_not(OAuthFlowError()))
+        self._state = states[0]
 
     async def wait(self) -> AuthorizationCodeResult:
         return await self._answer
