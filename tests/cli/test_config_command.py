@@ -187,7 +187,8 @@ def test_a_setting_is_written_and_the_rest_of_the_file_stays(before: str, folder
     [
         (("agent.modell", "x"), "", "Did you mean 'agent.model'?"),
         (("agent.effort", "huge"), "", "agent.effort: expected"),
-        (("agent.model", "x"), "agent: {model: y}\n", "Set agent.model in it with an editor."),
+        (("agent.model", "sonnet"), "", "'sonnet' does not say which provider to use."),
+        (("agent.model", "claude-x"), "agent: {model: y}\n", "Set agent.model in it with an editor."),
         (("agent.model", "x"), "agent: [\n", "is not valid YAML"),
         (("agent.api_key", CANARY, "--project"), "", "Leave out --project."),
     ],

@@ -38,7 +38,7 @@ Edit notes.txt?
   +2
    three
   always: edits of files in this folder
-[y]es, [N]o, [a]lways in this session, always in this [p]roject, [e]dit:"""
+[y]es, [N]o (or say why), [a]lways in this session, or this [p]roject, [e]dit:"""
 ANSWERED = """\
 Done
 

@@ -520,6 +520,9 @@ WRONG_KEY = """
     [
         (("hello",), "If it is a prompt: maverick run -p hello"),
         (("run", "hello"), "If it is a prompt: maverick run -p hello"),
+        (("what", "is", "two"), "If it is a prompt: maverick run -p 'what is two'"),
+        (("run", "general", "hello", "there"), "is put in quotation marks: maverick run AGENT -p"),
+        (("run", "-p", " "), "The prompt is empty"),
         (("rnu",), "Did you mean 'run'?"),
         (("run", "locked.py", "-p", "hi"), "Claude did not accept the key."),
         (("run", "-p", "hi", "--model", "nope:x"), "There is no provider named 'nope'."),
@@ -545,3 +548,28 @@ def test_a_port_that_is_in_use_is_one_line(folder: Folder) -> None:
         line
         == f"maverick: Port {port} is already in use. Choose another with --port, or stop the other program."
     )
+
+
+@pytest.mark.parametrize(
+    "words", [("--mode", "plan"), ("--max-turns", "3", "--json"), ("--effort=low",), ("--no-journal",)]
+)
+def test_options_of_run_may_stand_before_a_bare_prompt(words: tuple[str, ...], folder: Folder) -> None:
+    done = folder.main(*words, "hi there you")
+
+    assert done.returncode == 0, done.stderr
+    assert "offline model" in done.stdout
+    assert 'maverick "why' in folder.main("--help").stdout
+
+
+def test_a_conversation_and_a_fork_go_on_with_the_model_they_began_with(folder: Folder) -> None:
+    folder.set("ANTHROPIC_API_KEY", "k")
+    folder.main("run", "-m", "offline:", "-p", "hello", "--run-id", "first")
+
+    continued = folder.main("-c", "hello again")
+    forked = folder.main("runs", "fork", "first", "--turn", "1")
+
+    assert continued.returncode == forked.returncode == 0, continued.stderr + forked.stderr
+    assert "goes on with its model, offline:" in continued.stderr
+    assert "offline model" in continued.stdout
+    assert "offline model" in forked.stdout
+    assert "maverick run -c -p again" in folder.refuse("run", "-c", "again")

@@ -14,7 +14,7 @@ from cli.folder import Folder
 from maverick.tools.coding.sandbox import sandbox_problem
 
 CLERK = "from cli.office_agents import clerk\n"
-CHOICES = "[a]lways in this session, always in this [p]roject, [e]dit: "
+CHOICES = "[a]lways in this session, or this [p]roject, [e]dit: "
 ENV = {"PYTHONPATH": ":".join(sys.path)}
 
 
@@ -134,6 +134,9 @@ def test_ctrl_c_twice_kills_and_the_run_is_still_there(folder: Folder) -> None:
         ("what?\n\n", None, "(denied"),
         ("n drink coffee\n", None, "drink coffee"),
         ("no\ndrink water\n", None, "drink water"),
+        ("no, drink juice instead\n", None, "drink juice instead"),
+        ("that is too strong\n", None, "that is too strong"),
+        ("yes but cold\ny\n", "tea", "(approved"),
         ('e {"content"\ne {"content": "milk"}\n', "milk", "(approved"),
     ],
 )
@@ -208,3 +211,13 @@ def test_a_dumb_terminal_gets_no_sign_of_life(folder: Folder) -> None:
         assert terminal.end() == 124
 
     assert "\x1b[" not in terminal.seen
+
+
+def test_what_a_tool_returned_is_shown_as_it_is_by_the_offline_model(folder: Folder) -> None:
+    folder.write("notes.txt", "*.py or src/**/test_*.py\nand __init__.py\n")
+
+    with Terminal("run", "-p", "read the file 'notes.txt'", home=folder.path) as terminal:
+        terminal.expect("*.py or src/**/test_*.py\r\n")
+        terminal.expect("and __init__.py\r\n")
+
+        assert terminal.end() == 0, terminal.seen

@@ -92,6 +92,15 @@ def test_the_run_is_enough_when_it_waits_for_one_decision(runs: Runs) -> None:
     assert request(runs, "wait:1:0").status is ApprovalStatus.APPROVED
 
 
+@pytest.mark.parametrize("named", ["wai", "wai:1:0", "wait"])
+def test_a_run_that_waits_may_be_named_by_the_beginning_of_its_id(named: str, runs: Runs) -> None:
+    assert runs.json("approve", named, "--by", "ana")["approval_id"] == "wait:1:0"
+
+
+def test_the_last_run_is_named_as_that(runs: Runs) -> None:
+    assert "waits for no decision" in runs.refuse("deny", "last")
+
+
 def test_the_outermost_run_stands_for_a_subagent_that_waits(runs: Runs) -> None:
     done = runs.run("deny", "deep", "--by", "ana")
 

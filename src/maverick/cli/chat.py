@@ -24,6 +24,7 @@ from maverick.cli.tour import play_tour
 from maverick.exceptions import MaverickError
 from maverick.loop import TerminateReason
 from maverick.loop.events import AgentActivityEvent, ToolCallEnd
+from maverick.providers.resolve import OFFLINE
 from maverick.runtime import AbortSignal
 
 HELP = """\
@@ -43,11 +44,13 @@ class Chat:
     Args:
         session: The conversation.
         screen: Where the answers are shown.
+        plain: Whether the answers are no Markdown.
     """
 
-    def __init__(self, session: ChatSession, screen: Screen) -> None:
+    def __init__(self, session: ChatSession, screen: Screen, *, plain: bool = False) -> None:
         self._session = session
         self._screen = screen
+        self._plain = plain
 
     async def answer(self, text: str) -> int:
         """Answer a person, showing the answer as it comes; Ctrl-C stops it and keeps what there is.
@@ -55,7 +58,7 @@ class Chat:
         Returns:
             The exit code, if this is the last answer.
         """
-        stop, view = AbortSignal(), EventPrinter(self._screen)
+        stop, view = AbortSignal(), EventPrinter(self._screen, plain=self._plain)
         with on_ctrl_c(stop.abort):
             async with progress_line(self._screen) as progress:
                 async for event in self._session.answer(text, signal=stop):
@@ -93,7 +96,8 @@ def run_chat(options: argparse.Namespace) -> int:
         options.model, load_settings(asks=True).agent, pace=_PACE if interactive else 0
     )
     with asyncio.Runner() as runner:
-        chat = Chat(ChatSession(assistant.client, assistant.model), screen)
+        session = ChatSession(assistant.client, assistant.model)
+        chat = Chat(session, screen, plain=assistant.model == OFFLINE)
         try:
             if interactive:
                 return _talk(chat, screen, runner, assistant.introduction)

@@ -16,9 +16,10 @@ from maverick.cli.json_text import json_text
 from maverick.cli.new_file import write_new_file
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
-from maverick.config import AgentConfig, MaverickConfig, Secret, Setting, load_config
+from maverick.config import DEFAULT, AgentConfig, MaverickConfig, Secret, Setting, load_config
 from maverick.config.loading import own_folder, persons_home, read_small_file, settings_in
 from maverick.config.mcp_servers import MCPServers, load_mcp_servers
+from maverick.config.provider_names import model_name_problem
 from maverick.config.settings import MCP_SERVERS, SECTIONS, Section
 from maverick.config.trust import SETTINGS_FILE
 from maverick.exceptions import ConfigError, InvalidInputError, MaverickError
@@ -153,6 +154,7 @@ def set_setting(options: argparse.Namespace) -> int:
     checked = section(**{name: value}, sources={field: "the command line"})
     if isinstance(checked, AgentConfig) and name in ("model", "provider"):
         resolve(checked)  # which refuses a provider that does not exist
+        _check_model(checked)
     path = _file_to_write(project=options.project)
     write_setting(path, section.section, name, value)
     screen = Screen.of_process(interactive=False)
@@ -160,6 +162,15 @@ def set_setting(options: argparse.Namespace) -> int:
     if remark := _unless_in_effect(field, path):
         screen.remark(f"({remark})")
     return SUCCESS
+
+
+def _check_model(checked: AgentConfig) -> None:
+    """Refuse a model without a provider, as ``-m`` does, unless the settings name the provider."""
+    model, is_set = checked.model, checked.source_of("model") != DEFAULT
+    if not is_set or model.startswith("claude-") or load_config().agent.source_of("provider") != DEFAULT:
+        return
+    if problem := model_name_problem(model):
+        raise InvalidInputError(problem, field="agent.model")
 
 
 def write_setting(path: Path, section: str, name: str, value: str) -> None:

@@ -34,13 +34,20 @@ class EventPrinter:
     Args:
         screen: Where to.
         running: The names of tool calls that began before the first event, by run and id.
+        plain: Whether the answer is no Markdown, and is shown as it is.
     """
 
-    def __init__(self, screen: Screen, running: Mapping[tuple[str, str], str] | None = None) -> None:
+    def __init__(
+        self,
+        screen: Screen,
+        running: Mapping[tuple[str, str], str] | None = None,
+        *,
+        plain: bool = False,
+    ) -> None:
         self.answered = False
         """Whether any of the answer has been printed."""
         self._screen = screen
-        self._answer = AnswerWriter(screen)
+        self._answer = AnswerWriter(screen, rendered=False if plain else None)
         self._path: tuple[str, ...] = ()  # the run's own, which its first event has
         self._running = dict(running or {})
         self._errors: dict[str, str] = {}  # by run: what failed last

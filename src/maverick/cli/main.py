@@ -117,13 +117,19 @@ COMMANDS = (
 )
 
 
+_DESCRIPTION = """\
+One agent runtime for Python. A prompt needs no command: maverick "why does the
+build fail?", with any option of `maverick run` before it; maverick -c "…" goes on."""
+_OF_ALL = ("-h", "--help", "--version", "--debug")
+
+
 def command_parser(asked: str = "") -> CommandParser:
     """The parser of the command line; the arguments of a command are added when it is used.
 
     Args:
         asked: The first word after ``maverick``. If it is a command, the parser has no other.
     """
-    parser = CommandParser(prog="maverick", description="One agent runtime for Python.")
+    parser = CommandParser(prog="maverick", description=_DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"maverick {maverick.__version__}")
     parser.set_defaults(command=parser.show_help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
@@ -178,9 +184,10 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
 
 def _with_command(words: Sequence[str]) -> Sequence[str]:
     """The words, with ``run`` before its options, and ``run -p`` before a bare prompt of several words."""
-    if words and words[0] in ("-p", "--prompt", "-m", "--model"):
+    is_continued = bool(words) and words[0] in ("-c", "--continue")
+    if len(words) > 1 and words[0].startswith("-") and words[0] not in _OF_ALL and not is_continued:
         return ["run", *words]
-    continues = list(words[:1]) if words and words[0] in ("-c", "--continue") else []
+    continues = list(words[:1]) if is_continued else []
     rest = words[len(continues) :]
     is_prompt = bool(rest) and not rest[0].startswith("-") and (bool(continues) or len(rest[0].split()) > 1)
     if not continues and not is_prompt:

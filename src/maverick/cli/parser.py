@@ -8,6 +8,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 from typing import Any, NoReturn, Self
 
 from maverick.cli.exit_codes import MISUSE, SUCCESS
@@ -29,6 +30,7 @@ class CommandParser(argparse.ArgumentParser):
     def __init__(self, *, fill: Callable[[CommandParser], None] | None = None, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False} | options)
         self._fill = fill
+        self._words: list[str] = []
         if self.add_help:  # not a mere part of other parsers
             self.add_argument(
                 "--debug",
@@ -46,6 +48,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401 - as argparse has it
         """Read arguments, those of its own added before."""
+        self._words = [*(sys.argv[1:] if args is None else args)]
         return super(CommandParser, self.filled()).parse_known_args(args, namespace)
 
     def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ANN401 - as argparse has it
@@ -60,12 +63,16 @@ class CommandParser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             noun = "command" if isinstance(action.choices, dict) else "choice"
             said = describe_unknown(noun, str(value), [*map(str, action.choices)])
-            if noun == "command" and "Did you mean" not in said and self.prog == "maverick":
-                said += f" If it is a prompt: maverick run -p {shlex.quote(str(value))}"
+            words = [*takewhile(lambda word: not word.startswith("-"), self._words)] or [str(value)]
+            is_prompt = len(words) > 2 or "Did you mean" not in said  # two may be a command and its verb
+            if noun == "command" and is_prompt and self.prog == "maverick":
+                said += f" If it is a prompt: maverick run -p {shlex.quote(' '.join(words))}"
             raise argparse.ArgumentError(None if noun == "command" else action, said)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and where to read what would be right."""
+        if self._words[:1] == ["run"] and re.match(r"unrecognized arguments: [^-]", message):
+            message += '. A prompt of several words is put in quotation marks: maverick run AGENT -p "…"'
         self.exit(MISUSE, f"maverick: {message.rstrip('.')}. See: {self.prog} --help\n")
 
     def show_help(self, options: argparse.Namespace) -> int:  # noqa: ARG002 - as every command

@@ -87,6 +87,7 @@ class RunPrinter:
         run_id: The run's id, if it is known already.
         streams: Whether the answer is streamed, or only the last turn's is printed at the end.
         kept: Whether the run can be resumed.
+        plain: Whether the answer is no Markdown, as what the offline model reports of tools is not.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class RunPrinter:
         *,
         streams: bool = True,
         kept: bool = True,
+        plain: bool = False,
     ) -> None:
         self.console = console
         self.progress: Progress | None = None
@@ -112,7 +114,7 @@ class RunPrinter:
         self._is_new = not run_id
         self._streams = streams
         self._kept = kept
-        self._view = EventPrinter(console.screen)
+        self._view = EventPrinter(console.screen, plain=plain)
         self._over = False
 
     def show(self, event: AgentActivityEvent) -> None:

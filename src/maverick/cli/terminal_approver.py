@@ -19,10 +19,12 @@ _YES = ("y", "yes")
 _NO = ("n", "no", "")
 _ALWAYS = {"a": GrantScope.SESSION, "always": GrantScope.SESSION}
 _PROJECT = {"p": GrantScope.PROJECT, "project": GrantScope.PROJECT}
+_SOUND_LIKE_YES = (*_YES, *_ALWAYS, *_PROJECT, "yeah", "yep", "ok", "okay", "sure")
+"""How a sentence may begin that is not clearly a no."""
 _WHY = "Why not? The model is told (Enter to say nothing): "
 _MANY_LINES = 12
 _HOW = (
-    "  y: allow it once; a: always in this session; p: always in this folder; n, or n WHY: do not;"
+    "  y: allow it once; a: always in this session; p: always in this folder; n, or a sentence that says why: do not;"
     ' e {"argument": value}: allow it with this changed'
 )
 
@@ -57,7 +59,7 @@ async def _ask(
         progress.paused = True
         progress.clear()
     keeps = GrantScope.PROJECT in grants.scopes
-    choices = f"[y]es, [N]o, [a]lways in this session{', always in this [p]roject' * keeps}, [e]dit: "
+    choices = f"[y]es, [N]o (or say why), [a]lways in this session{', or this [p]roject' * keeps}, [e]dit: "
     try:
         screen.headline(f"{preview.title}?")
         if request.reason:
@@ -94,7 +96,7 @@ def _size(preview: CallPreview) -> str:
 def _read(request: ApprovalRequest, typed: str) -> ApprovalAnswer | None:
     """The answer that was typed; ``None`` if it is unclear."""
     word, _, rest = typed.partition(" ")
-    match word.lower():
+    match word.lower().rstrip(",.;:!"):
         case "y" | "yes" if not rest:
             return request.approve()
         case "" | "n" | "no":
@@ -104,6 +106,8 @@ def _read(request: ApprovalRequest, typed: str) -> ApprovalAnswer | None:
                 return request.approve(arguments={**request.arguments, **json.loads(rest)})
             except (ValueError, TypeError, RecursionError):
                 return None
+        case word if rest and word not in _SOUND_LIKE_YES:
+            return request.deny(typed)
     return None
 
 

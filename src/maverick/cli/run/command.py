@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import shlex
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,10 +30,13 @@ from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
 from maverick.config import DEFAULT, MaverickConfig
-from maverick.exceptions import AgentNotFoundError, InvalidInputError
+from maverick.exceptions import AgentNotFoundError, InvalidInputError, MaverickError, RunNotFoundError
 from maverick.journal import Journal, RunStatus
+from maverick.loop import AgentDefinition
 from maverick.model import Message
+from maverick.providers.resolve import OFFLINE, ResolvedModel, resolve
 from maverick.runtime.arguments import checked_run_id
+from maverick.runtime.replay import load_beginning
 
 
 def run_agent(options: argparse.Namespace) -> int:
@@ -77,16 +81,35 @@ def run_agent(options: argparse.Namespace) -> int:
         options.attach,
     )
     changes = RunOptions.from_options(vars(options))
-    answering = who_answers(found, own, changes.model, config.agent)
+    answering = _announced(found, own, changes, options, config, screen, before)
+    definition = changes.applied_to(own, None if answering is None else answering.model)
+    return asyncio.run(
+        _run(replace(found, agent=definition), inputs, changes, options, config, screen, before)
+    )
+
+
+def _announced(
+    found: DiscoveredAgent,
+    own: AgentDefinition[Any],
+    changes: RunOptions,
+    options: argparse.Namespace,
+    config: MaverickConfig,
+    screen: Screen,
+    before: Conversation | None,
+) -> ResolvedModel | None:
+    """Who answers, with what there is to say about it: a conversation keeps its model unless another is asked for."""
+    kept = None
+    if before is not None and changes.model is None and own.model_config.model is None:
+        kept = asyncio.run(_model_of(before, options, config))
+    answering = who_answers(found, own, changes.model or kept, config.agent)
+    if kept is not None and answering is not None:
+        screen.remark(f"(the conversation goes on with its model, {kept}; -m chooses another)")
     retirement = ""
     if answering is not None and not _names_no_model(found, changes, config):
         retirement = answering.retirement()
     for remark in filter(None, (explain_stand_in(answering), retirement)):
         screen.remark(f"({remark})")
-    definition = changes.applied_to(own, None if answering is None else answering.model)
-    return asyncio.run(
-        _run(replace(found, agent=definition), inputs, changes, options, config, screen, before)
-    )
+    return answering
 
 
 async def _run(
@@ -116,6 +139,7 @@ async def _run(
             # Into a pipe goes the answer alone, and one of a type is whole or none.
             streams=sys.stdout.isatty() and definition.output_config is None,
             kept=options.kept,
+            plain=definition.model_config.model == OFFLINE,
         )
         return await drive_run(
             printer,
@@ -133,6 +157,22 @@ async def _run(
                 trace_id=conversation.id,
             ),
         )
+
+
+async def _model_of(
+    conversation: Conversation, options: argparse.Namespace, config: MaverickConfig
+) -> str | None:
+    """The model of a conversation, if it is another than the one that would answer by default."""
+    async with _journal(options, config) as journal:
+        try:
+            fingerprint = (await load_beginning(journal, conversation.runs[-1])).fingerprint
+        except RunNotFoundError:  # which is said when its messages are looked for
+            return None
+    model = None if fingerprint is None else fingerprint.model or None
+    with suppress(MaverickError):  # what is wrong with the default does not matter here
+        if resolve(config.agent).model == model:
+            return None
+    return model
 
 
 async def _said_in(journal: Journal, run_id: str) -> tuple[Message, ...]:
@@ -178,7 +218,7 @@ def _look_up(options: argparse.Namespace, config: MaverickConfig) -> DiscoveredA
         if options.prompt is not None:
             raise
         raise AgentNotFoundError(
-            f"{error} If it is a prompt: maverick run -p {shlex.quote(options.agent)}",
+            f"{error} If it is a prompt: maverick run {'-c ' * options.continues}-p {shlex.quote(options.agent)}",
             agent_name=error.agent_name,
             available_agents=error.available_agents,
         ) from error

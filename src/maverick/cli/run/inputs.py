@@ -63,6 +63,8 @@ def gather_inputs(
         texts[takes_all[0]] = piped
     elif piped and (declared is None or piped_into in declared):
         texts[piped_into] = f"{texts[piped_into]}\n\n{piped}" if piped_into in texts else piped
+    if prompt is not None and not texts[PROMPT].strip() and not media:
+        raise InvalidInputError('The prompt is empty. Say what to do: -p "…"', field=PROMPT)
     if declared is None:
         values: dict[str, Any] = dict(texts)
     else:

@@ -122,7 +122,8 @@ def _add_deciding(verbs: Verbs) -> None:
             "request_id",
             metavar="REQUEST",
             type=unicode_text,
-            help="the request's id, as in `runs show`, or the run's if it waits for only one decision",
+            help="the request's id, as in `runs show`, or the run's if it waits for only one decision; the beginning of "
+            "the run's id, or `last` for the newest run, is enough",
         )
         decision.add_argument(
             "--reason",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
@@ -11,7 +12,7 @@ from typing import Any
 
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
-from maverick.exceptions import InvalidInputError, RunNotFoundError
+from maverick.exceptions import ApprovalError, InvalidInputError, RunNotFoundError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal
 
@@ -57,6 +58,8 @@ async def _run_verb(options: dict[str, Any]) -> int:
         own = {name: value for name, value in options.items() if name not in _OF_ALL_COMMANDS}
         for name in _RUN_IDS & own.keys():
             own[name] = own[name] and await _find_run(journal, own[name])
+        if "request_id" in own:
+            own["request_id"] = await _find_request(journal, own["request_id"])
         code: int = await work(console, **own)
         return code
 
@@ -83,6 +86,14 @@ async def _find_run(journal: Journal, asked: str) -> str:
             field="run_id",
         )
     return found[0] if found else asked
+
+
+async def _find_request(journal: Journal, asked: str) -> str:
+    """The id of a request for approval, or of the run it belongs to, which may be shortened as that of any run."""
+    with suppress(ApprovalError):
+        return (await journal.get_approval(asked)).approval_id
+    run, *place = re.split(r"(?=[/:])", asked, maxsplit=1)
+    return await _find_run(journal, run) + "".join(place)
 
 
 def _configured_journal() -> str:

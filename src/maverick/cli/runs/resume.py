@@ -72,11 +72,12 @@ async def continue_run(
     record = await console.journal.get(run_id)
     config = load_settings(asks=True, as_json=console.as_json)
     found, agent = agent_of(record, agents, config)
-    definition = changes.applied_to(
-        agent, await _model_to_resume(console.journal, run_id, found, agent, changes, config)
-    )
+    model = await model_of_run(console.journal, run_id, found, agent, changes, config)
+    definition = changes.applied_to(agent, model)
     streams = definition.output_config is None
-    printer = RunPrinter(console, changes, agents, definition.run_config, run_id, streams=streams)
+    printer = RunPrinter(
+        console, changes, agents, definition.run_config, run_id, streams=streams, plain=model == OFFLINE
+    )
     return await drive_run(
         printer,
         replace(found, agent=definition),
@@ -114,12 +115,14 @@ async def fork_run(
     changes = RunOptions.from_options(different)
     record = await console.journal.get(run_id)
     found, agent = agent_of(record, agents, config)
-    answering = who_answers(found, agent, changes.model, config.agent)
-    definition = changes.applied_to(agent, None if answering is None else answering.model)
+    model = await model_of_run(console.journal, run_id, found, agent, changes, config)
+    definition = changes.applied_to(agent, model)
     streams = definition.output_config is None
     # The new run is not known by its file: that is named again where it is to be resumed.
     agents = agents or file_of_run(run_id)
-    printer = RunPrinter(console, changes, agents, definition.run_config, streams=streams)
+    printer = RunPrinter(
+        console, changes, agents, definition.run_config, streams=streams, plain=model == OFFLINE
+    )
     return await drive_run(
         printer,
         replace(found, agent=definition),
@@ -160,7 +163,7 @@ async def replay_run(console: Console, *, run_id: str, agents: str | None) -> in
     return WAITING if record.status is RunStatus.WAITING else FAILURE
 
 
-async def _model_to_resume(
+async def model_of_run(
     journal: Journal,
     run_id: str,
     found: DiscoveredAgent,
