@@ -15,6 +15,8 @@ from pydantic import BaseModel
 from maverick import (
     AgentDefinition,
     AgentExecutor,
+    Input,
+    InputConfig,
     ModelConfig,
     OutputConfig,
     PromptConfig,
@@ -119,6 +121,32 @@ async def test_the_agents_are_listed_with_what_they_want(tmp_path: Path) -> None
     ]
     assert "ANTHROPIC_API_KEY" in listed[2]["problem"]
     assert (refused.status, tasks.status) == (401, 404)
+
+
+@pytest.mark.requirement("SERVER-AGENTS")
+async def test_a_form_has_its_defaults_and_can_be_sent_again_with_other_values(tmp_path: Path) -> None:
+    inputs = InputConfig({"text": str, "days": Input(int, default=3), "formal": Input(bool, default=True)})
+    prompts = PromptConfig(initial_messages=["${text} ${days} ${formal}"])
+    translator = AgentDefinition(
+        name="translator", description="Translates.", prompt_config=prompts, input_config=inputs
+    )
+    client = ScriptedClient([reply("Bonjour."), reply("Salut.")])
+    async with (
+        SqliteJournal(tmp_path / "runs.db") as journal,
+        ChatServer(
+            tmp_path / "chat.db", agents=(translator,), journal=journal, executor=AgentExecutor(client)
+        ) as server,
+    ):
+        ana = server.person("ana")
+        listed = (await ana.get("/api/agents"))["agents"][0]["inputs"]
+        first = await ana.post("/api/chat", {"message": "Hi", "inputs": {"days": 3, "formal": True}})
+        again = {"conversation_id": first["conversation_id"], "replaces": first["user_message_id"]}
+        await ana.post("/api/chat", {**again, "message": "Hey", "inputs": {"days": 4, "formal": False}})
+        kept = await ana.get(f"/api/conversations/{first['conversation_id']}")
+
+    assert [(one["name"], one["default"]) for one in listed] == [("days", 3), ("formal", True)]
+    assert [one.messages[-1].content for one in client.requests] == ["Hi 3 True", "Hey 4 False"]
+    assert (kept["inputs"], len(kept["messages"])) == ({"days": 4, "formal": False}, 2)
 
 
 @pytest.mark.requirement("SERVER-AGENTS", "P1")

@@ -15,7 +15,7 @@ from maverick.server.markdown import MarkdownStream, render_markdown
 pytestmark = pytest.mark.requirement("SERVER-SAFE-PAGE")
 
 ALLOWED: dict[str, set[str]] = {
-    **{key: {"class"} for key in ("p", "h2", "div", "pre", "span", "td", "th", "button")},
+    **{key: {"class"} for key in ("p", "h2", "div", "pre", "span", "td", "th", "button", "li")},
     **{
         key: set()
         for key in (
@@ -24,7 +24,6 @@ ALLOWED: dict[str, set[str]] = {
             "s",
             "code",
             "ul",
-            "li",
             "blockquote",
             "hr",
             "br",
@@ -42,7 +41,7 @@ OWN = {"tabindex", "role", "aria-label", "type"}
 PIECES = (
     *("<script>", "</script>", "<img src=x onerror=alert(1)>", "<a href='javascript:x'>", "<!--", "-->", "&lt;", "&#60;"),
     *("[x](", ")", "javascript:alert(1)", "data:text/html,x", "https://example.org/", '"onclick="x', "mailto:a@b.c", "<https://a.b>"),
-    *("![", "]", "**", "*", "_", "~~", "`", "```", "```py\n", "\n", "\n\n", "    ", "> ", "- ", "1. ", "# ", "| a | b |\n", "|-|-|\n"),
+    *("![", "]", "**", "*", "_", "~~", "`", "```", "```py\n", "\n", "\n\n", "    ", "> ", "- ", "- [ ] ", "1. ", "# ", "| a | b |\n", "|-|-|\n"),
     *("word ", "\\", "\t", "\r\n", "\0", "é", "---\n", "class='x'", "[x]: javascript:alert(1)\n", "<b>", "{", "&"),
 )  # fmt: skip
 
@@ -115,6 +114,18 @@ def test_the_cells_of_all_tables_together_are_bounded() -> None:
     assert not many.count("td")
     assert 0 < often.count("td") <= 5_000
     assert elements(render_markdown(table(250, 262) + table(2, 2))).count("td") == 4
+
+
+def test_tasks_have_boxes_and_pictures_are_links() -> None:
+    [tasks, picture] = render_markdown("- [ ] a\n- [x] b\n- [y] c\n\n![a **b**](https://example.org/x.png)!")
+
+    assert tasks.split("\n")[1:4] == [
+        '<li class="task-item">☐ a</li>',
+        '<li class="task-item">☑ b</li>',
+        "<li>[y] c</li>",
+    ]
+    assert picture.startswith('<p><a href="https://example.org/x.png"')
+    assert picture.endswith(">a **b**</a>!</p>\n")
 
 
 @pytest.mark.parametrize("evil", ["*a ", "[a](", "http://", "~~a", "&#", "**a", "<", "|", "`", "a@b."])

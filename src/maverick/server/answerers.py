@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
+import msgspec
 from pydantic_core import to_jsonable_python
 
 from maverick.agents.conversations import result_so_far
@@ -24,7 +26,7 @@ from maverick.exceptions import (
 )
 from maverick.journal import Approval, Journal
 from maverick.journal.approvals import allows
-from maverick.loop import TerminateReason
+from maverick.loop import AgentDefinition, TerminateReason
 from maverick.loop.events import AgentActivityEvent, RunEnd
 from maverick.loop.result import AgentResult, ToolOutcome
 from maverick.model import Message, Role, Text, Thought, ToolCall
@@ -244,7 +246,7 @@ class AgentAnswerer:
             output=to_jsonable_python(result.output) if is_typed else None,
             parts=_parts(result),
             cost_usd=_cost(result),
-            approval=asked,
+            approval=None if asked is None else in_order(self.agent.definition, asked),
             may_decide=asked is None or may_decide(executor, asked, job.context.user_id),
         )
 
@@ -302,6 +304,16 @@ async def pending_approval(journal: Journal, run_id: str) -> Approval | None:
         return found[0]
     pending = await journal.list_approvals(user_id=(await journal.get(run_id)).user_id)
     return next((one for one in pending if one.run_id.startswith(f"{run_id}/")), None)
+
+
+def in_order(definition: AgentDefinition[Any], asked: Approval) -> Approval:
+    """A request to be shown, with its arguments in the order of the tool's parameters; the journal sorts them by name."""
+    tools = (tool for tool in definition.tool_config.tools if not isinstance(tool, str))
+    names = next(
+        (list(tool.parameters.get("properties", {})) for tool in tools if tool.name == asked.tool_name), []
+    )
+    first = {name: asked.arguments[name] for name in names if name in asked.arguments}
+    return msgspec.structs.replace(asked, arguments_json=json.dumps({**first, **asked.arguments}))
 
 
 def may_decide(executor: AgentExecutor, asked: Approval, user_id: str) -> bool:

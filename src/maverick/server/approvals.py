@@ -15,7 +15,7 @@ from maverick.runtime import AgentExecutor
 from maverick.server.agents import Agents
 from maverick.server.answer_body import AnswerStatus, ApprovalBody
 from maverick.server.answer_store import AnswerStore
-from maverick.server.answerers import AgentAnswerer, may_decide, pending_approval
+from maverick.server.answerers import AgentAnswerer, in_order, may_decide, pending_approval
 from maverick.server.errors import RequestRefusedError, log_in_full, not_found
 from maverick.tools.threads import run_in_thread
 
@@ -48,7 +48,9 @@ class Approvals:
         if asked is None or is_expired(asked, time.time()):
             return None
         is_allowed = bool(await _decidable(answerer, user_id, [asked], user_id))
-        return ApprovalBody.of(asked, agent, conversation_id, may_decide=is_allowed)
+        return ApprovalBody.of(
+            in_order(answerer.agent.definition, asked), agent, conversation_id, may_decide=is_allowed
+        )
 
     async def is_served(self, user_id: str, run_id: str) -> bool:
         """Whether this server has the agent of an answer of the user that waits."""
@@ -141,7 +143,10 @@ class Approvals:
                 one for one in asked if waiting.get(one.run_id.partition("/")[0], ("", ""))[1] == agent
             ]
             decidable = await _decidable(answerer, owner, of_agent, user_id)
-            found += [ApprovalBody.of(one, agent, "", for_other=True) for one in decidable]
+            found += [
+                ApprovalBody.of(in_order(answerer.agent.definition, one), agent, "", for_other=True)
+                for one in decidable
+            ]
         return found
 
 

@@ -6,6 +6,7 @@ mail addresses alone, and pictures are links, so that nothing is fetched until s
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -101,6 +102,10 @@ def _top_level(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
             begun = at + 1
 
 
+_OUTSIDE = 'target="_blank" rel="noopener noreferrer nofollow"'
+_TASK = re.compile(r"\[([ xX])\] ")
+
+
 class _Renderer(RendererHTML):
     """The elements of the page: code with its language and a button, tables that scroll, links that tell no one."""
 
@@ -110,6 +115,13 @@ class _Renderer(RendererHTML):
 
     def code_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:  # noqa: ARG002 - markdown-it's
         return _code(tokens[idx].content, "")
+
+    def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:  # noqa: ARG002 - markdown-it's
+        """A link, since a picture would be fetched."""
+        source = str(tokens[idx].attrs["src"])
+        words = escape(tokens[idx].content or source)
+        leads = _is_link(source) and not tokens[idx].meta.get("in_link")  # links do not nest
+        return f'<a href="{escape(source)}" {_OUTSIDE}>{words}</a>' if leads else words
 
     def table_open(self, *_: object) -> str:
         return '<div class="table" tabindex="0" role="group" aria-label="Table"><table>'
@@ -126,8 +138,8 @@ def _parser() -> MarkdownIt:
         renderer_cls=_Renderer,
     )
     # A reference may be defined after its use, so a block would change when it is over. An underlined line is no heading:
-    # models write --- for a rule. A picture would be fetched.
-    parser.enable(["table", "strikethrough", "linkify"]).disable(["reference", "lheading", "image"])
+    # models write --- for a rule.
+    parser.enable(["table", "strikethrough", "linkify"]).disable(["reference", "lheading"])
     parser.validateLink = _is_link  # type: ignore[method-assign]  # markdown-it documents this as the way to do it
     if parser.linkify is not None:
         parser.linkify.set({"fuzzy_link": False, "fuzzy_email": False})
@@ -180,7 +192,9 @@ def _find_addresses(state: StateCore) -> None:
 
 def _adapt(state: StateCore) -> None:
     """Attributes and levels as the page has them."""
-    for token in state.tokens:
+    for at, token in enumerate(state.tokens):
+        if token.type == "inline" and at > 1 and state.tokens[at - 2].type == "list_item_open":
+            _tick(state.tokens[at - 2], token)
         if token.type in ("heading_open", "heading_close"):
             token.attrs = {"class": f"heading {token.tag}"} if token.nesting > 0 else {}
             token.tag = "h2"  # the page's own title is above it, whatever level a text begins with
@@ -190,8 +204,11 @@ def _adapt(state: StateCore) -> None:
                 token.attrs["class"] = (
                     f"align-{side}"  # no style in an element is allowed by the page's policy
                 )
-        leads = True
+        leads, links = True, 0
         for child in token.children or ():
+            links += child.nesting if child.type in ("link_open", "link_close") else 0
+            if child.type == "image":
+                child.meta["in_link"] = links > 0
             if child.type == "link_open":
                 href = str(child.attrs["href"])
                 leads = _is_link(href)
@@ -200,6 +217,15 @@ def _adapt(state: StateCore) -> None:
                 )
             if child.type in ("link_open", "link_close") and not leads:
                 child.tag = "span"  # links do not nest
+
+
+def _tick(item: Token, words: Token) -> None:
+    """A task of a list: its box as a character, so that it is read out and copied like the words."""
+    first = words.children[0] if words.children else None
+    found = None if first is None or first.type != "text" else _TASK.match(first.content)
+    if first is not None and found:
+        item.attrs["class"] = "task-item"
+        first.content = f"{'☐' if found[1] == ' ' else '☑'} {first.content[found.end() :]}"
 
 
 def _code(code: str, language: str) -> str:

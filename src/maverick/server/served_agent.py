@@ -40,6 +40,8 @@ class InputBody(BaseModel):
     required: bool
     choices: list[str] | None = None
     """All the values it may have, if they are few."""
+    default: Any = None
+    """What it is if it is not given."""
 
 
 class ServedAgent:
@@ -230,4 +232,5 @@ def _input_body(name: str, schema: Mapping[str, Any], *, required: bool) -> Inpu
         type=schema.get("type", "string"),
         required=required,
         choices=choices if choices and all(isinstance(one, str) for one in choices) else None,
+        default=schema.get("default"),
     )

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from playwright.async_api import BrowserContext, expect
+from playwright.async_api import BrowserContext, FilePayload, expect
 
 from maverick import AgentExecutor, SqliteJournal, define_agent, tool
 from maverick.model import LLMClient
@@ -159,3 +159,54 @@ async def test_an_agent_hears_on_its_next_turn_what_is_written_while_it_works(
 
     assert client.requests[1].messages[-1].content == "Leave out Brest."
     assert window.errors == []
+
+
+async def test_what_is_written_is_kept_until_it_can_be_sent(context: BrowserContext, tmp_path: Path) -> None:
+    client = ScriptedClient([reply("Hello."), MAIL, reply("It is sent."), reply("Bye.")])
+    async with serving(tmp_path, client) as server:
+        window = await Window.open(context, server, "ana")
+        page, composer = window.page, window.page.locator("#composer-text")
+        await window.talk("Hi.")
+        await composer.fill("Write to")
+        await page.locator(".message.user").hover()
+        await page.get_by_role("button", name="Edit and resend").click()
+        await expect(composer).to_have_value("Hi.")
+        await page.get_by_role("button", name="Cancel").click()
+        await expect(composer).to_have_value("Write to")
+        await page.click("#new-conversation")
+        await expect(composer).to_have_value("")
+        await page.locator("#conversation-list a").first.click()
+        await expect(composer).to_have_value("Write to")
+        await page.reload()
+        await expect(composer).to_have_value("Write to")
+
+        await window.say("Write to Bob.")
+        await expect(page.locator(".request")).to_contain_text("Send mail?")
+        await expect(page.locator(".request dt")).to_have_text(["To", "Body"])
+        await expect(page.locator("#stop")).to_be_hidden()
+        await window.say("Thank you.")
+        await expect(composer).to_have_value("Thank you.")
+        await expect(page.locator("#toast")).to_contain_text("waits for a decision")
+        await window.shoot("agent-kept-words")
+        await page.get_by_role("button", name="Send mail").click()
+        await expect(window.answers.last).to_contain_text("It is sent.")
+        await expect(composer).to_be_focused()
+        await expect(page.locator("#announcer")).to_have_text("It is sent.")
+
+        await page.locator(".message.user").last.hover()
+        await page.get_by_role("button", name="Edit and resend").last.click()
+        await composer.press("Enter")
+        await expect(page.locator("#dialog")).to_contain_text("may be done twice")
+        await page.click("#dialog-cancel")
+        await page.set_input_files(
+            "#attach-files",
+            [
+                FilePayload(name="a.zip", mimeType="application/zip", buffer=b"PK\0\0"),
+                FilePayload(name="a.txt", mimeType="text/plain", buffer=b"hello"),
+            ],
+        )
+        await expect(page.locator("#attachments li")).to_have_text(["a.txt"])
+        await expect(page.locator("#toast")).to_contain_text("a.zip is not attached")
+        await window.shoot("agent-attached")
+
+        assert window.errors == []

@@ -137,7 +137,7 @@ async def test_what_is_written_while_an_answer_is_made_is_sent_after_it(
         await expect(window.answers.last).to_contain_text("This is the second.")
 
         await window.say("hello again")
-        await expect(window.page.locator("#toast")).to_contain_text("sent when the answer is there")
+        await expect(window.page.locator(".message.user.queued")).to_have_text("hello againQueued")
         model.let()
 
         await expect(window.page.locator(".message.user")).to_have_count(2)
@@ -222,6 +222,8 @@ async def test_a_message_is_edited_and_sent_again(window: Window) -> None:
     await window.page.get_by_role("button", name="Edit and resend").first.click()
     await expect(window.page.locator("#composer-text")).to_have_value("add buy mlik")
     await window.say("add buy milk")
+    await expect(window.page.locator("#dialog")).to_contain_text("may be done twice")
+    await window.page.click("#dialog-confirm")
 
     await expect(window.page.locator(".message.user")).to_have_text(["add buy milk"])
     await expect(window.answers).to_have_count(1)

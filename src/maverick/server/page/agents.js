@@ -64,14 +64,15 @@ export function welcome(agent, { onWords, onInputs }) {
     element("h2", { text: heading }),
     element("p", { class: "quiet", text: about }),
     agent.problem ? element("p", { class: "error", role: "alert", text: `Not available: ${agent.problem}` }) : null,
-    agent.inputs.length && !agent.problem ? form(agent, onInputs) : null,
+    agent.inputs.length && !agent.problem ? form(agent, {}, "", { onInputs }) : null,
     element("div", { class: "ideas" }, ...agent.ideas.map((text) => element("button", { type: "button", class: "idea", text, onclick: () => onWords(text) }))),
   );
 }
 
-function form(agent, onInputs) {
-  const fields = agent.inputs.map((input) => [input, field(input)]);
-  const words = agent.takes_words ? element("textarea", { name: "prompt", rows: "3", maxlength: "10000", required: true }) : null;
+/** A form for what an agent wants to know, with what was given before or else the defaults. */
+export function form(agent, given, said, { onInputs, onCancel = null }) {
+  const fields = agent.inputs.map((input) => [input, field(input, given[input.name] ?? input.default)]);
+  const words = agent.takes_words ? element("textarea", { name: "prompt", rows: "3", maxlength: "10000", required: true, text: said }) : null;
   const problem = element("p", { class: "error", role: "alert" });
   return element(
     "form",
@@ -89,25 +90,32 @@ function form(agent, onInputs) {
     ...fields.map(([input, control]) => element("label", {}, element("span", { text: label(input.name) + (input.required ? "" : " (optional)") }), control, input.description ? element("small", { class: "quiet", text: input.description }) : null)),
     words ? element("label", {}, element("span", { text: "Message" }), words) : null,
     problem,
-    element("button", { type: "submit", class: "primary", text: "Start" }),
+    element(
+      "div",
+      { class: "buttons" },
+      onCancel ? element("button", { type: "button", class: "plain", text: "Cancel", onclick: onCancel }) : null,
+      element("button", { type: "submit", class: "primary", text: onCancel ? "Send again" : "Start" }),
+    ),
   );
 }
 
-function field(input) {
+function field(input, value) {
   const common = { name: input.name, required: input.required };
-  if (input.choices) return element("select", common, ...(input.required ? [] : [element("option", { value: "", text: "" })]), ...input.choices.map((text) => element("option", { value: text, text })));
-  if (input.type === "boolean") return element("input", { name: input.name, type: "checkbox" });
-  if (input.type === "number" || input.type === "integer") return element("input", { ...common, type: "number", step: input.type === "integer" ? "1" : "any" });
-  if (input.type === "array" || input.type === "object") return element("textarea", { ...common, rows: "2", placeholder: input.type === "array" ? "[…] as JSON" : "{…} as JSON" });
-  return element("input", { ...common, type: "text", maxlength: "10000" });
+  const isEmpty = value === null || value === undefined;
+  if (input.choices) return element("select", common, ...(input.required || !isEmpty ? [] : [element("option", { value: "", text: "" })]), ...input.choices.map((text) => element("option", { value: text, text, selected: text === value })));
+  if (input.type === "boolean") return element("input", { name: input.name, type: "checkbox", checked: value === true });
+  if (input.type === "number" || input.type === "integer") return element("input", { ...common, type: "number", step: input.type === "integer" ? "1" : "any", value: isEmpty ? null : String(value) });
+  const json = { array: "[…] as JSON", object: "{…} as JSON" }[input.type];
+  const text = isEmpty ? "" : typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  return element("textarea", { ...common, rows: String(Math.min(8, Math.max(json ? 2 : 1, text.split("\n").length))), maxlength: "10000", placeholder: json, text });
 }
 
 function read(fields) {
   const inputs = {};
-  for (const [{ name, type, required }, control] of fields) {
+  for (const [{ name, type, required, default: usual }, control] of fields) {
     const text = control.value.trim();
     if (type === "boolean") inputs[name] = control.checked;
-    else if (!text && !required) continue;
+    else if (!text && !required && !(type === "string" && usual)) continue; // an empty text is not the default
     else if (type === "string") inputs[name] = text;
     else {
       try {

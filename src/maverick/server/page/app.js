@@ -6,7 +6,7 @@ import { Requests } from "./approvals.js";
 import { Attachments } from "./attachments.js";
 import { ConversationList } from "./conversation-list.js";
 import { dismiss } from "./dialog.js";
-import { byId, element, icon } from "./element.js";
+import { byId, element, goOnFrom, icon } from "./element.js";
 import { Palette } from "./palette.js";
 import { TaskList } from "./task-list.js";
 import { setUpTheme } from "./theme.js";
@@ -14,6 +14,8 @@ import { Transcript } from "./transcript.js";
 
 for (const place of document.querySelectorAll("[data-icon]")) place.prepend(icon(place.dataset.icon));
 setUpTheme();
+
+const DRAFTS = "maverick-drafts"; // what is written and not sent, by conversation, for as long as the tab is open
 
 let watching = null;
 let editing = null;
@@ -95,13 +97,14 @@ function forget() {
   agents.clear();
   requests.clear();
   attachments.take();
+  sessionStorage.removeItem(DRAFTS);
   stopEditing();
   dismiss();
   clearTimeout(shownUntil);
   byId("toast").hidden = true;
   byId("toast").replaceChildren();
   for (const id of ["who", "announcer"]) byId(id).textContent = "";
-  for (const id of ["composer-text", "password"]) byId(id).value = "";
+  byId("password").value = "";
   grow();
   showTitle();
   closeSides();
@@ -164,33 +167,35 @@ function hearUpdate(what) {
 }
 
 async function openFromAddress() {
-  const id = decodeURIComponent(location.hash.slice(1));
+  const id = address();
   closeSides();
   if (!id) return startNew();
   if (id === transcript.id) return;
+  stopEditing();
   try {
     await transcript.open(id);
   } catch (error) {
     if (error.status !== 404) complain(error);
     return startNew();
   }
-  stopEditing();
   conversations.select(transcript.id);
   showTitle();
 }
 
 function startNew() {
   transcript.clear();
-  stopEditing();
   conversations.select(null);
   history.replaceState(null, "", location.pathname);
+  stopEditing();
   showTitle();
   closeSides();
   byId("composer-text").focus();
 }
 
 function begun(id) {
+  setDraft("");
   history.replaceState(null, "", `#${encodeURIComponent(id)}`);
+  setDraft(byId("composer-text").value);
   conversations.select(id);
   conversations.load().then(showTitle).catch(complain);
 }
@@ -211,28 +216,43 @@ function showSend() {
   byId("send").hidden = transcript.following && !byId("composer-text").value.trim();
 }
 
-/** Put words that were not sent back, before what was written since. */
-function giveBack(text) {
-  const input = byId("composer-text");
-  input.value = input.value ? `${text}\n\n${input.value}` : text;
+/** Put words that were not sent back, before what was written since in the same conversation. */
+function giveBack(text, id, files = []) {
+  const place = id ?? "";
+  setDraft([text, drafts()[place]].filter(Boolean).join("\n\n"), place);
+  if (place !== address()) return;
+  attachments.put(files);
+  if (editing === null) showDraft();
+}
+
+function address() {
+  return decodeURIComponent(location.hash.slice(1));
+}
+
+function drafts() {
+  return JSON.parse(sessionStorage.getItem(DRAFTS) ?? "{}");
+}
+
+function setDraft(text, place = address()) {
+  sessionStorage.setItem(DRAFTS, JSON.stringify({ ...drafts(), [place]: text || undefined }));
+}
+
+function showDraft() {
+  byId("composer-text").value = drafts()[address()] ?? "";
   grow();
 }
 
-function send() {
-  const input = byId("composer-text");
-  const text = input.value.trim();
+async function send() {
+  const text = byId("composer-text").value.trim();
   if (!text) return;
-  if (transcript.following) {
-    input.value = "";
-    grow();
-    transcript.interject(text);
-    return;
-  }
+  if (transcript.waits) return toast("This answer waits for a decision. Decide first; your message is kept here.");
   const replaces = editing;
-  input.value = "";
+  if (replaces !== null && transcript.following) return toast("Wait for the answer, or stop it; then send this.");
+  if (replaces !== null && !(await transcript.mayReplace(replaces))) return;
+  if (replaces === null) setDraft("");
   stopEditing();
-  grow();
-  transcript.send(text, replaces, attachments.take());
+  if (transcript.following) transcript.interject(text);
+  else transcript.send(text, replaces, attachments.take());
 }
 
 function edit(message) {
@@ -243,10 +263,11 @@ function edit(message) {
   byId("composer-text").focus();
 }
 
+/** Back to what was being written. */
 function stopEditing() {
-  if (editing !== null) byId("composer-text").value = "";
   editing = null;
   byId("editing").hidden = true;
+  showDraft();
 }
 
 function grow() {
@@ -320,10 +341,19 @@ byId("composer-text").addEventListener("keydown", (event) => {
     send();
   }
 });
-byId("composer-text").addEventListener("input", grow);
+byId("composer-text").addEventListener("input", (event) => {
+  if (editing === null) setDraft(event.target.value);
+  grow();
+});
 byId("open-palette").addEventListener("click", () => palette.open());
-byId("cancel-editing").addEventListener("click", stopEditing);
-byId("stop").addEventListener("click", () => transcript.stop());
+byId("cancel-editing").addEventListener("click", () => {
+  stopEditing();
+  goOnFrom();
+});
+byId("stop").addEventListener("click", () => {
+  transcript.stop();
+  goOnFrom();
+});
 byId("open-conversations").addEventListener("click", () => openSide("conversations"));
 byId("open-tasks").addEventListener("click", () => openSide("tasks"));
 byId("close-conversations").addEventListener("click", closeSides);

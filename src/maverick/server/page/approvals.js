@@ -33,7 +33,7 @@ export function approvalCard(approval, onDecide) {
   const card = element(
     "div",
     { class: "request card", role: "group", "aria-label": "Approval" },
-    element("p", { class: "request-title" }, icon("warn"), `${what}${count(approval.arguments)}?`),
+    element("p", { class: "request-title" }, icon("warn"), `${what}?`),
     approval.question.startsWith("May ") ? null : element("p", { class: "quiet", text: approval.question }),
     Object.keys(approval.arguments).length ? given : null,
     approval.user_id ? element("p", { class: "quiet", text: `Asked by ${approval.agent} for ${approval.user_id}.` }) : null,
@@ -50,12 +50,6 @@ export function approvalCard(approval, onDecide) {
       : element("p", { class: "quiet", text: "Somebody else has to approve this. The answer goes on when they have." }),
   );
   return card;
-}
-
-/** How much is in the only list of the arguments, if there is one: what will happen to many is told by their number. */
-function count(given) {
-  const lists = Object.values(given).filter((value) => Array.isArray(value) && value.length > 1);
-  return lists.length === 1 ? ` (${lists[0].length})` : "";
 }
 
 /** A question about tasks, which the tool itself asks. */

@@ -81,6 +81,12 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
+/** Go on where the next message is written, now that a button is gone; without a keyboard over half of a phone. */
+export function goOnFrom() {
+  const place = matchMedia("(pointer: coarse)").matches ? "transcript" : "composer-text";
+  if (document.activeElement !== byId("composer-text")) byId(place).focus({ preventScroll: true });
+}
+
 /** Copy a text, and say so on the button for a moment. */
 export async function copy(text, button) {
   try {

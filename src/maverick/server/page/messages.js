@@ -7,19 +7,19 @@ import { ToolCard } from "./tool-card.js";
 
 const WRONG = "Something went wrong. Please try again.";
 
-/** Something the user said. */
-export function userMessage(message, onEdit) {
+/** Something the user said; with a note if it is not part of the conversation yet. */
+export function userMessage(message, onEdit, note = "") {
   const edit = iconButton("edit", "Edit and resend", () => onEdit(message), { class: "icon faint" });
   const node = element(
     "article",
-    { class: "message user", "aria-label": "You" },
+    { class: note ? "message user queued" : "message user", "aria-label": "You" },
     element(
       "div",
       { class: "bubble" },
       message.attachments?.length ? element("ul", { class: "attached", "aria-label": "Attachments" }, ...message.attachments.map(({ name, media_type }) => element("li", { class: "chip" }, icon("clip"), name || media_type))) : null,
       element("span", { text: message.content }),
     ),
-    element("div", { class: "message-actions" }, edit),
+    element("div", { class: "message-actions" }, note ? element("span", { class: "note", text: note }) : edit),
   );
   const settle = (id) => {
     message.id = id ?? message.id;
@@ -44,6 +44,11 @@ export class AnswerMessage {
 
   get hasActed() {
     return this.content.querySelector(".tool") !== null;
+  }
+
+  /** What it says last, without marks. */
+  get words() {
+    return [...this.content.querySelectorAll(".words, .output")].at(-1)?.innerText ?? "";
   }
 
   /** Begin, or begin again. */

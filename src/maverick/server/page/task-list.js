@@ -46,7 +46,8 @@ export class TaskList {
   }
 
   show() {
-    const focused = document.activeElement?.closest?.("[data-task]")?.dataset.task;
+    const focused = document.activeElement?.closest?.("[data-task]");
+    const place = [...this.node.querySelectorAll("[data-task]")].indexOf(focused);
     const words = byId("search-tasks").value.toLowerCase().split(/\s+/).filter(Boolean);
     const found = this.tasks.filter(({ title, description }) => words.every((word) => `${title} ${description}`.toLowerCase().includes(word)));
     const open = found.filter((task) => !task.completed);
@@ -57,7 +58,14 @@ export class TaskList {
     byId("search-tasks").hidden = !this.tasks.length;
     this.node.replaceChildren(...this.groups(open), done.length ? this.folded(done, wasOpen) : "");
     if (!open.length) this.node.prepend(element("p", { class: "quiet empty", text: words.length ? (done.length ? "" : "Nothing found.") : "Nothing to do." }));
-    if (focused) this.node.querySelector(`[data-task="${focused}"] input`)?.focus();
+    if (focused) this.focusAgain(focused.dataset.task, place);
+  }
+
+  /** Stay at a task; if it is out of sight now, go to the one in its place. */
+  focusAgain(id, place) {
+    const all = [...this.node.querySelectorAll("[data-task]")].filter((node) => node.checkVisibility());
+    const next = all.find((node) => node.dataset.task === id) ?? all[Math.min(place, all.length - 1)];
+    (next?.querySelector("input") ?? byId("add-task-title")).focus();
   }
 
   groups(open) {
@@ -76,7 +84,9 @@ export class TaskList {
 
   item(task) {
     const box = element("input", { type: "checkbox", "aria-label": task.title, checked: task.completed });
-    box.addEventListener("change", () => this.change(task, { completed: box.checked }, box.checked ? "Done" : "Open again"));
+    box.addEventListener("change", () => {
+      this.change(task, { completed: box.checked }, box.checked ? "Done" : "Open again", () => (box.checked = task.completed));
+    });
     const edit = () => this.edit(task, node);
     const notes = [];
     if (task.priority !== "Medium") notes.push(element("span", { class: `chip ${task.priority.toLowerCase()}`, text: `${task.priority} priority` }));
@@ -144,11 +154,11 @@ export class TaskList {
     });
   }
 
-  change(task, changes, what) {
+  change(task, changes, what, onRefused) {
     this.attempt(async () => {
       await ask("PATCH", `/api/tasks/${task.id}`, changes);
       this.said(`${what}: “${changes.title ?? task.title}”.`);
-    });
+    }, onRefused);
   }
 
   remove(task) {
@@ -171,10 +181,11 @@ export class TaskList {
     });
   }
 
-  async attempt(action) {
+  async attempt(action, onRefused = null) {
     try {
       await action();
     } catch (error) {
+      onRefused?.();
       this.listeners.onError(error);
     }
     await this.load().catch(this.listeners.onError);
@@ -192,7 +203,9 @@ function daysUntil(day) {
 
 function inWords(day) {
   const near = { "-1": "yesterday", 0: "today", 1: "tomorrow" }[daysUntil(day)];
-  return near ?? new Date(`${day}T00:00`).toLocaleDateString(undefined, { weekday: "short", day: "numeric", month: "short" });
+  const date = new Date(`${day}T00:00`);
+  const detail = date.getFullYear() === new Date().getFullYear() ? { weekday: "short" } : { year: "numeric" };
+  return near ?? date.toLocaleDateString(undefined, { ...detail, day: "numeric", month: "short" });
 }
 
 function due(task) {

@@ -1,10 +1,10 @@
 // The conversation in the middle: what was said, and the answer that is being made.
 
 import { ask, followAnswer } from "./api.js";
-import { welcome } from "./agents.js";
+import { form, welcome } from "./agents.js";
 import { decision } from "./approvals.js";
 import { confirm } from "./dialog.js";
-import { byId, copy } from "./element.js";
+import { byId, copy, goOnFrom } from "./element.js";
 import { AnswerMessage, userMessage } from "./messages.js";
 
 /** Shows one conversation at a time, and holds it. */
@@ -13,7 +13,7 @@ export class Transcript {
     this.agents = agents;
     this.node = byId("transcript");
     this.listeners = listeners; // onBusy, onBegun, onError, onEdit, onQueued, onReturned
-    this.queued = [];
+    this.queued = []; // what was said to the answer in progress, and is not heard
     this.node.addEventListener("scroll", () => this.showEnd());
     this.node.addEventListener("click", (event) => {
       const button = event.target.closest(".copy-code");
@@ -36,6 +36,7 @@ export class Transcript {
     this.seen = "";
     this.last = null;
     this.question = null;
+    this.inputs = null;
     this.welcome();
   }
 
@@ -68,6 +69,7 @@ export class Transcript {
     if (this.opening !== opening) return; // something was said, or another one opened, in the meantime
     this.id = id;
     this.with(conversation.agent, conversation.model);
+    this.inputs = conversation.inputs;
     this.seen = conversation.updated_at;
     this.finished = conversation.approval?.run_id ?? null; // it goes on when it is decided, and not before
     this.last = null;
@@ -97,6 +99,7 @@ export class Transcript {
     if (replaces) this.cut(replaces);
     this.last?.settle();
     this.showUser({ content: text, attachments });
+    goOnFrom();
     const sent = attachments.map(({ name, data }) => ({ name, data }));
     const body = { message: text, conversation_id: this.id, replaces, agent, attachments: sent, model: this.agents.chosenModel };
     this.follow({ begin: { path: "/api/chat", body } });
@@ -104,27 +107,66 @@ export class Transcript {
 
   /** Say something while the answer is made: the agent hears it before its next turn, or it is sent after the answer. */
   async interject(text) {
-    const { following, runId } = this;
+    const { runId } = this;
+    const { node } = userMessage({ content: text }, null, "Queued");
+    const said = { text, node, isSaid: false };
+    this.queued.push(said);
+    this.node.append(node);
+    this.down(true);
     try {
-      if (runId) return void (await ask("POST", `/api/runs/${runId}/say`, { message: text }));
+      if (!runId) return;
+      said.isSaid = true; // it may be heard before the server's reply is here
+      await ask("POST", `/api/runs/${runId}/say`, { message: text });
     } catch (error) {
-      if (error.status !== 409) {
-        this.listeners.onError(error);
-        return this.listeners.onReturned(text);
-      }
+      said.isSaid = false;
+      if (error.status === 409) return; // this agent does not listen meanwhile
+      this.listeners.onError(error);
+      if (!this.queued.includes(said)) return;
+      this.hearQueued(said);
+      this.listeners.onReturned(text, this.id);
     }
-    if (this.following !== following) return this.listeners.onReturned(text); // the answer has just ended
-    this.queued.push(text);
-    this.listeners.onQueued("This is sent when the answer is there.");
   }
 
-  /** Begin a conversation with what the agent wants to know. */
-  begin(inputs, text) {
+  /** It is heard, or given back. */
+  hearQueued(said) {
+    said.node.remove();
+    this.queued = this.queued.filter((other) => other !== said);
+  }
+
+  /** Begin a conversation with what the agent wants to know; or begin it again, if that replaces its first message. */
+  begin(inputs, text, replaces = null) {
     if (this.following) return;
-    const agent = this.start();
+    const agent = replaces ? undefined : this.start();
+    if (replaces) this.cut(replaces);
+    this.inputs = inputs;
     const lines = Object.entries(inputs).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
     this.showUser({ content: text || lines.join("\n") });
-    this.follow({ begin: { path: "/api/chat", body: { agent, inputs, model: this.agents.chosenModel, ...(text ? { message: text } : {}) } } });
+    const where = replaces ? { conversation_id: this.id, replaces } : { agent };
+    this.follow({ begin: { path: "/api/chat", body: { ...where, inputs, model: this.agents.chosenModel, ...(text ? { message: text } : {}) } } });
+  }
+
+  /** Change a message: the first one to an agent that has a form, in that form. */
+  edit(message, node) {
+    const agent = this.agents.get(this.agent);
+    if (!this.inputs || !agent.inputs.length || node !== this.node.querySelector(".message")) return this.listeners.onEdit(message);
+    const filled = form(agent, this.inputs, agent.takes_words ? message.content : "", {
+      onInputs: async (inputs, text) => (await this.mayReplace(message.id)) && this.begin(inputs, text, message.id),
+      onCancel: () => filled.replaceWith(node),
+    });
+    node.replaceWith(filled);
+    filled.dataset.message = message.id;
+    filled.querySelector("input, select, textarea").focus();
+  }
+
+  /** Whether an answer waits for a decision: what is said meanwhile would be refused. */
+  get waits() {
+    return !this.following && Boolean(this.last?.question?.classList.contains("request"));
+  }
+
+  /** Whether a message may be replaced: what tools have done since stays done. */
+  async mayReplace(messageId) {
+    const hasActed = this.since(messageId).some((child) => child.querySelector(".tool"));
+    return !hasActed || confirm("Send it again? What was done stays done, and may be done twice.", "Send again");
   }
 
   /** Make room for a new conversation; gives the agent it is with. */
@@ -141,6 +183,7 @@ export class Transcript {
       this.next = () => this.decide(approval, approved, details); // the question is there before its answer has ended
       return;
     }
+    goOnFrom();
     if (approval.arguments) {
       const path = `/api/approvals/${encodeURIComponent(approval.id)}/${approved ? "approve" : "deny"}`;
       this.follow({ begin: { path, body: decision(approved, details) } }, this.last);
@@ -162,8 +205,10 @@ export class Transcript {
     const { message, node } = answer.asked;
     const isLast = answer === this.last;
     if (this.following) return;
-    if (!isLast && !(await confirm("Answer again? The messages after it will be replaced.", "Answer again"))) return;
-    if (isLast && answer.hasActed && !(await confirm("Answer again? What was done stays done, and may be done twice.", "Answer again"))) return;
+    if (this.waits) return this.listeners.onQueued("This conversation waits for a decision. Decide first.");
+    const hasActed = answer.hasActed || this.since(message.id).some((child) => child.querySelector(".tool"));
+    const warnings = [isLast ? "" : " The messages after it will be replaced.", hasActed ? " What was done stays done, and may be done twice." : ""].join("");
+    if (warnings && !(await confirm(`Answer again?${warnings}`, "Answer again"))) return;
     if (!message.id) {
       node.remove(); // the server does not know of it
       answer.node.remove();
@@ -189,6 +234,7 @@ export class Transcript {
       const near = this.isNearEnd();
       if (event.name === "start") this.begun(event.data);
       if (event.name === "approval") this.asked = true;
+      if (event.name === "note") for (const said of this.queued) if (said.isSaid && event.data.text.startsWith("You said: ") && event.data.text.includes(said.text)) this.hearQueued(said);
       answer.hear(event);
       if (event.name === "done") this.over(event.data, question);
       this.down(near);
@@ -196,11 +242,19 @@ export class Transcript {
     try {
       await followAnswer({ ...source, onEvent: hear, onLost: () => answer.lost(), signal: following.signal });
     } catch (error) {
+      if (error.code === "waiting" && source.begin?.path === "/api/chat") return this.takeBack(source.begin.body, error);
       answer.fail(error.message);
       if (error.status === 401) this.listeners.onError(error);
     } finally {
       if (this.following === following) this.rest();
     }
+  }
+
+  /** A message was refused, since an answer waits that this tab did not know of. */
+  takeBack({ message, attachments = [] }, error) {
+    this.listeners.onError(error);
+    this.listeners.onReturned(message ?? "", this.id, attachments);
+    this.open(this.id).catch(this.listeners.onError);
   }
 
   begun({ run_id, conversation_id }) {
@@ -215,8 +269,11 @@ export class Transcript {
     question?.settle(answer.user_message_id);
     this.seen = answer.created_at ?? this.seen;
     this.finished = answer.run_id;
-    byId("announcer").textContent = answer.response;
+    byId("announcer").textContent = this.last.words || answer.response;
+    const heardLater = answer.status === "waiting" ? this.queued.filter((said) => said.isSaid) : [];
+    this.queued = this.queued.filter((said) => !heardLater.includes(said));
     this.rest(!this.asked && answer.status === "complete"); // what was said before a question does not answer it
+    this.queued = [...heardLater, ...this.queued]; // the answer hears it when it goes on
   }
 
   rest(sendsQueued = false) {
@@ -228,10 +285,11 @@ export class Transcript {
     this.node.removeAttribute("aria-busy");
     this.listeners.onBusy(false);
     next?.();
+    for (const { node } of queued) node.remove();
     if (!queued.length) return;
-    const text = queued.join("\n\n");
+    const text = queued.map((said) => said.text).join("\n\n");
     if (sendsQueued && !this.following) this.send(text);
-    else this.listeners.onReturned(text);
+    else this.listeners.onReturned(text, this.id);
   }
 
   /** Look away; the answer is made all the same. */
@@ -239,20 +297,26 @@ export class Transcript {
     const following = this.following;
     if (!following) return;
     this.next = null;
+    this.queued = this.queued.filter((said) => !said.isSaid); // the rest is with the server
     this.rest();
     following.abort();
   }
 
   showUser(message) {
-    const shown = userMessage(message, (said) => this.listeners.onEdit(said));
+    const shown = userMessage(message, (said) => this.edit(said, shown.node));
     this.question = { message, ...shown };
     this.node.append(shown.node);
   }
 
-  cut(messageId) {
+  /** A message and all after it. */
+  since(messageId) {
     const said = [...this.node.children];
     const from = said.findIndex((child) => child.dataset.message === String(messageId));
-    if (from >= 0) for (const child of said.slice(from)) child.remove();
+    return from < 0 ? [] : said.slice(from);
+  }
+
+  cut(messageId) {
+    for (const child of this.since(messageId)) child.remove();
   }
 
   put(answer) {

@@ -111,6 +111,8 @@ class WholeConversation(ConversationBody):
     """A conversation with its messages."""
 
     messages: list[MessageBody]
+    inputs: dict[str, Any] | None = None
+    """What its agent was given with the first message, if it takes inputs."""
     approval: ApprovalBody | None
     """The question it waits for, if there is one."""
 
@@ -166,6 +168,7 @@ def _get(service: ChatService, user_id: str, conversation_id: str, *, html: bool
         ]
     return WholeConversation(
         **ConversationBody.of(conversation).model_dump(),
+        inputs=conversation.inputs,
         messages=[
             MessageBody.of(
                 message, calls.get(message.id or 0, []), ended.get(message.run_id or ""), html=html
