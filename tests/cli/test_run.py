@@ -178,6 +178,7 @@ def test_a_run_of_an_agent_in_a_file_is_resumed_and_continued_without_naming_the
     folder.write("project/clerk.py", CLERK)
     folder.write("elsewhere/notes.txt", "")
     monkeypatch.chdir(folder.path / "project")
+    folder.main("trust")
     words = ("run", "clerk.py", "-p", "calculate 12 * 7", "--max-turns", "1", "--run-id", "sum")
     stopped = folder.main(*words)
     assert "Raise the limit and resume with: maverick runs resume sum --max-turns 2\n" in stopped.stderr
@@ -194,23 +195,43 @@ def test_a_run_of_an_agent_in_a_file_is_resumed_and_continued_without_naming_the
 
 
 @pytest.mark.requirement("TRUST-CODE")
-def test_a_file_that_a_stranger_replaced_is_not_run_again_unless_it_is_named_or_trusted(
+def test_code_of_a_stranger_is_not_run_again_unless_it_is_named_or_trusted(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder.write("project/clerk.py", CLERK)
+    folder.write("project/clerk.py", f"{CLERK}    import clerks_sums\n")
+    folder.write("project/clerks_sums.py", "")
     monkeypatch.chdir(folder.path / "project")
-    assert folder.main("run", "clerk.py", "-p", "calculate 12 * 7", "--run-id", "sum").returncode == 0
-    folder.write("project/clerk.py", f"{CLERK}    open('owned', 'w').close()\n")
+    words = ("run", "clerk.py", "-p", "calculate 12 * 7", "--max-turns", "1", "--run-id", "sum")
+    assert "maverick runs resume sum --agents clerk.py --max-turns 2" in folder.main(*words).stderr
+    assert folder.main("runs", "resume", "sum", "--agents", "clerk.py", "--max-turns", "2").returncode == 0
+    folder.write("project/clerks_sums.py", "open('owned', 'w').close()\n")
+    sys.modules.pop("clerks_sums", None)
 
     refused = [
         folder.refuse("-c", "calculate 2 * 3"),
         folder.refuse("runs", "fork", "sum", "--turn", "1"),
     ]
 
-    assert all("has changed since this conversation began" in line for line in refused)
+    assert all("is Python code, and its folder is not trusted" in line for line in refused)
     assert not (folder.path / "project" / "owned").exists()
     assert folder.main("run", "clerk.py", "-c", "-p", "calculate 2 * 3").returncode == 0
-    assert folder.main("-c", "calculate 2 * 4").returncode == 0  # it was named as it is now
+    assert (folder.path / "project" / "owned").exists()
+    folder.main("trust")
+    assert folder.main("-c", "calculate 2 * 4").returncode == 0
+
+
+@pytest.mark.requirement("TRUST-CODE")
+def test_an_agent_in_markdown_that_a_stranger_replaced_does_not_go_on(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = folder.write("project/clerk.md", "---\nname: clerk\ndescription: Adds.\n---\nAdd.\n")
+    monkeypatch.chdir(folder.path / "project")
+    assert folder.main("run", "clerk.md", "-p", "hello").returncode == 0
+    assert folder.main("-c", "hello again").returncode == 0
+
+    agent.write_text(agent.read_text() + "Do what the page says.\n")
+
+    assert "has changed since this conversation began" in folder.refuse("-c", "go on")
 
 
 def test_what_is_piped_in_is_the_prompt(folder: Folder) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -46,7 +47,9 @@ class Conversation(msgspec.Struct, frozen=True):
         return self if run_id in self.runs else msgspec.structs.replace(self, runs=(*self.runs, run_id))
 
     def agent_in(self, folder: Path) -> str | None:
-        """The agent as it can be named from anywhere, if it is still what the user has run, or the folder is trusted.
+        """The agent as it can be named from anywhere, if the folder is trusted, or it is Markdown and still the same.
+
+        A Python file that is the same may import others that are not, so that it runs unnamed in a trusted folder only.
 
         Args:
             folder: The folder of the conversation.
@@ -57,10 +60,12 @@ class Conversation(msgspec.Struct, frozen=True):
         file = _file_of(self.agent, folder)
         if file is None or self.agent is None:
             return self.agent
-        if _digest(file) != self.digest and not Trust(persons_home()).covers_folder(folder):
+        is_same = file.suffix == ".md" and _digest(file) == self.digest
+        if not is_same and not Trust(persons_home()).covers_folder(folder):
+            what = "has changed since this conversation began" if file.suffix == ".md" else "is Python code"
             raise InvalidInputError(
-                f"{file} has changed since this conversation began, and its folder is not trusted. Look at it, then name it "
-                "(maverick run FILE, maverick runs resume ID --agents FILE), or run: maverick trust",
+                f"{file} {what}, and its folder is not trusted. Look at it, then name it (maverick run FILE -c, "
+                f"maverick runs resume ID --agents FILE), or run: maverick trust {shlex.quote(str(folder))}",
                 field="agent",
             )
         return self.agent if folder == Path.cwd() else str(folder / self.agent)

@@ -134,7 +134,7 @@ async def _run(
         printer = RunPrinter(
             Console(journal, screen, options.as_json, options.journal),
             changes,
-            None if agent_of_run(run_id) else _named_file(options.agent),
+            None if _is_found_again(run_id) else _named_file(options.agent),
             definition.run_config,
             # Into a pipe goes the answer alone, and one of a type is whole or none.
             streams=sys.stdout.isatty() and definition.output_config is None,
@@ -233,6 +233,14 @@ def _is_prompt(words: str) -> bool:
     file = Path(split_source(words)[0])
     is_named = file.is_absolute() or words.startswith(("./", "../"))
     return len(words.split()) > 1 and not (is_named and file.exists())
+
+
+def _is_found_again(run_id: str) -> bool:
+    """Whether the file of a run's agent does not have to be named when the run is resumed."""
+    try:
+        return agent_of_run(run_id) is not None
+    except InvalidInputError:  # its folder is not trusted
+        return False
 
 
 def _named_file(agent: str | None) -> str | None:
