@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,11 +90,13 @@ async def test_a_prompt_that_is_written_wrong_says_how_to_write_it(
             'accept: {"depth": 8, "harbour": "Oban"}',
         ),
         (True, [None], "decline: null"),
+        (True, [{}, {"harbour": "Oban", "depth": 9}], 'accept: {"depth": 9, "harbour": "Oban"}'),
+        (True, ["yes", "yes"], "decline: null"),
         (False, [], "The MCP server 'wiki' refused: Elicitation not supported"),
     ],
 )
 async def test_a_server_asks_the_user_only_where_it_may_and_gets_only_what_fits(
-    write: Write, allowed: bool, answers: list[dict[str, object] | None], told: str
+    write: Write, allowed: bool, answers: list[Any], told: str
 ) -> None:
     write(elicitation=allowed)
     asked: list[ApprovalRequest] = []
@@ -106,6 +109,8 @@ async def test_a_server_asks_the_user_only_where_it_may_and_gets_only_what_fits(
     async def approve(request: ApprovalRequest) -> ApprovalAnswer:
         asked.append(request)
         answer = answers[len(asked) - 1]
+        if answer == "yes":
+            return request.approve()
         return request.deny("no") if answer is None else request.approve(arguments=answer)
 
     async with agent_executor(found, MaverickConfig(), None, mode="yolo", approve=approve) as executor:
@@ -114,7 +119,7 @@ async def test_a_server_asks_the_user_only_where_it_may_and_gets_only_what_fits(
 
     assert told in returned
     assert len(asked) == len(answers)
-    assert [request.arguments for request in asked[:1]] == [{"harbour": "Dover", "depth": 0}] * allowed
+    assert [request.arguments for request in asked[:1]] == [{"harbour": "Dover", "depth": None}] * allowed
     assert all(request.tool_name.startswith("answer to wiki: Which harbour?") for request in asked)
     previews = [preview_call(request.tool_name, request.arguments) for request in asked]
     assert all(preview.title.startswith("Answer to wiki: Which harbour?") for preview in previews)

@@ -19,7 +19,6 @@ from maverick.tools.argument_check import misfits
 _MOST_FIELDS = 20
 _LONGEST_MESSAGE = 2_000
 _ATTEMPTS = 3
-_EMPTY = {"string": "", "integer": 0, "number": 0, "boolean": False, "array": []}
 
 
 class Question(Struct, frozen=True):
@@ -30,7 +29,7 @@ class Question(Struct, frozen=True):
     message: str
     """The server's words."""
     fields: dict[str, Any] = {}
-    """What is asked for, with the values that the server suggests."""
+    """What is asked for, with the values that the server suggests; ``None`` where it suggests none."""
     url: str = ""
     """Where the user is to go, if that is the question; the server is only told whether they agreed."""
 
@@ -54,25 +53,27 @@ def elicitation(server: str, ask: AskUser) -> ElicitationFnT:
         wanted = schema.get("properties")
         if not isinstance(wanted, dict) or len(wanted) > _MOST_FIELDS:
             return types.ElicitResult(action="decline")
-        fields = {str(name): _suggested(kind) for name, kind in wanted.items()}
+        fields = {
+            str(name): kind.get("default") if isinstance(kind, dict) else None
+            for name, kind in wanted.items()
+        }
         for _ in range(_ATTEMPTS):
-            content = await ask(Question(server, message, fields))
+            given = await ask(Question(server, message, fields))
+            # What nobody has filled in is not an answer.
+            content = None if given is None else {n: value for n, value in given.items() if value is not None}
             if content is None:
                 return types.ElicitResult(action="decline")
             if not (problem := _misfit(schema, content)):
                 return types.ElicitResult(action="accept", content=content)
-            message, fields = f"{params.message[:_LONGEST_MESSAGE]} ({problem})", content
+            again = f"{params.message[:_LONGEST_MESSAGE]} ({problem}; fill it in, or decline)"
+            if (
+                given == fields and message == again
+            ):  # they only agree, perhaps where nothing can be filled in
+                return types.ElicitResult(action="decline")
+            message, fields = again, {**fields, **content}
         return types.ElicitResult(action="cancel")
 
     return answer
-
-
-def _suggested(kind: object) -> Any:  # noqa: ANN401 - a JSON value
-    if not isinstance(kind, dict):
-        return ""
-    choices = kind.get("enum")
-    first = choices[0] if isinstance(choices, list) and choices else _EMPTY.get(str(kind.get("type")), "")
-    return kind.get("default", first)
 
 
 def _misfit(schema: dict[str, Any], content: dict[str, Any]) -> str:
@@ -81,4 +82,16 @@ def _misfit(schema: dict[str, Any], content: dict[str, Any]) -> str:
         found = next(misfits(schema, content), None)
     except Exception:  # noqa: BLE001 - the schema is a stranger's, and the library raises many things
         return ""
-    return "" if found is None else f"{'.'.join(map(str, found.path)) or 'the answer'} does not fit"
+    if found is None:
+        return ""
+    if found.validator == "required":
+        missing = [str(name) for name in schema.get("required", ()) if name not in content]
+        return f"missing: {', '.join(_wanted(name, schema) for name in missing)}"
+    return f"{'.'.join(map(str, found.path)) or 'the answer'} does not fit"
+
+
+def _wanted(name: str, schema: dict[str, Any]) -> str:
+    """A field, and what it may be."""
+    kind = schema["properties"].get(name)
+    choices = kind.get("enum") if isinstance(kind, dict) else None
+    return f"{name}, one of {', '.join(map(str, choices))}"[:200] if isinstance(choices, list) else name
