@@ -231,3 +231,15 @@ def test_nothing_is_written_through_a_link_in_the_place_of_a_projects_file(
     assert "is a link to" in folder.refuse("config", *words, "--project")
 
     assert other.read_text() == "agent:\n  model: a\n"
+
+
+def test_a_setting_is_removed_and_the_rest_of_the_file_stays(folder: Folder) -> None:
+    file = folder.write(".maverick/config.yaml", "# mine\nagent:\n  effort: low\n  model: claude:x\n")
+
+    done = folder.main("config", "unset", "agent.model")
+
+    assert done.returncode == 0, done.stderr
+    assert file.read_text() == "# mine\nagent:\n  effort: low\n"
+    assert "does not set agent.model" in folder.refuse("config", "unset", "agent.model")
+    assert folder.main("config", "unset", "effort").returncode == 0
+    assert load_config().agent.effort is None

@@ -425,6 +425,14 @@ def add_config(parser: CommandParser) -> None:
     for reading in (show, path):
         _add_json(reading)
     _add_setting(verbs.add_parser("set", help="write a setting"))
+    unset = verbs.add_parser(
+        "unset",
+        help="remove a setting",
+        description="Remove a setting from ~/.maverick/config.yaml; the rest of the file stays as it is.",
+    )
+    unset.add_argument("key", metavar="KEY", type=unicode_text, help="the setting, such as agent.model")
+    unset.add_argument("--project", action="store_true", help="remove it from ./maverick.yaml instead")
+    unset.set_defaults(command="maverick.cli.config:unset_setting")
     init = verbs.add_parser(
         "init",
         help="write a file with every setting in it",

@@ -8,6 +8,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from maverick.cli.exit_codes import SUCCESS
@@ -162,6 +163,34 @@ def set_setting(options: argparse.Namespace) -> int:
     if remark := _unless_in_effect(field, path):
         screen.remark(f"({remark})")
     return SUCCESS
+
+
+def unset_setting(options: argparse.Namespace) -> int:
+    """Remove a setting from the user's file, or the project's.
+
+    Raises:
+        ConfigError: There is no such setting, something is wrong in the file, or the user has no home.
+        InvalidInputError: The file does not have it, or cannot be changed.
+    """
+    field, _, name = _named(options.key)
+    path = _file_to_write(project=options.project)
+    before = read_small_file(path)
+    kept = settings_in(path, before)
+    if kept.pop(field, None) is None:
+        raise InvalidInputError(f"{path} does not set {field}.", field=field)
+    lines = before.decode("utf-8", "surrogateescape").splitlines(keepends=True)
+    for at, line in enumerate(lines):
+        text = "".join([*lines[:at], *lines[at + 1 :]])
+        with suppress(ConfigError):
+            is_it = re.match(rf"\s*{name}:", line) is not None
+            if is_it and settings_in(path, text.encode("utf-8", "surrogateescape")) == kept:
+                write_new_file(path, text, force=True, private=path.name == _OWN_FILE)
+                Screen.of_process(interactive=False).say(f"{field} is no longer set in {path}\n")
+                return SUCCESS
+    raise InvalidInputError(
+        f"{path} is written in a way that cannot be changed here. Remove {field} from it with an editor.",
+        field=field,
+    )
 
 
 def _check_model(checked: AgentConfig) -> None:
