@@ -150,8 +150,10 @@ async def test_an_agent_hears_on_its_next_turn_what_is_written_while_it_works(
         await expect(window.answers.last).to_contain_text("search", ignore_case=True)
         async with window.page.expect_response("**/say"):
             await window.say("Leave out Brest.")
+        await expect(window.page.locator(".queued")).to_contain_text("Leave out Brest.")
         go_on.set()
         await expect(window.answers.last).to_contain_text("You said: Leave out Brest.")
+        await expect(window.page.locator(".queued")).to_have_count(0)
         await expect(window.answers.last).to_contain_text("Nantes.")
         await window.page.reload()
         await expect(window.answers.last).to_contain_text("You said: Leave out Brest.")
@@ -179,6 +181,10 @@ async def test_what_is_written_is_kept_until_it_can_be_sent(context: BrowserCont
         await expect(composer).to_have_value("Write to")
         await page.reload()
         await expect(composer).to_have_value("Write to")
+        await page.locator(".skip").focus()
+        await page.keyboard.press("Enter")
+        await expect(composer).to_be_focused()
+        await expect(window.answers).to_have_count(1)
 
         await window.say("Write to Bob.")
         await expect(page.locator(".request")).to_contain_text("Send mail?")

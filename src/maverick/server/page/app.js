@@ -330,6 +330,10 @@ byId("use-account").addEventListener("click", () => {
   byId("name").focus();
 });
 byId("log-out").addEventListener("click", signOut);
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // what is after the # of the address is a conversation
+  byId("composer-text").focus();
+});
 byId("new-conversation").addEventListener("click", startNew);
 byId("composer").addEventListener("submit", (event) => {
   event.preventDefault();
