@@ -156,6 +156,8 @@ class Desk:
         if found.definition is None:
             raise InvalidInputError(f"The agent {name!r} is a class.", field="agent")
         own = found.definition
+        if self.model is not None and not self.model.startswith(("scripted:", "local:")):
+            raise InvalidInputError(f"{self.model!r} names no provider.", field="model")
         changed = replace(own.model_config, model=self.model or own.model_config.model, effort=self.effort)
         return PreparedAgent(replace(own, model_config=changed), 8_000, self.remark, self.mode or "ask")
 

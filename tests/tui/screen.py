@@ -55,6 +55,7 @@ class Screen:
 
     async def send(self, text: str) -> None:
         """Write a prompt and send it."""
+        self.prompt.focus()
         self.prompt.insert(text)
         await self.press("enter")
 
@@ -69,6 +70,8 @@ class Screen:
         await self.press("home", *["down"] * place, "enter")
         await self.until(lambda: self.app.session.run_id)
         await self.until(lambda: self.app.session.model.blocks)
+        self.view.focus()
+        await self._pilot.pause()
 
     async def click(self, line: int) -> None:
         await self._pilot.click(ConversationView, offset=(5, line))

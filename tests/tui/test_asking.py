@@ -209,10 +209,10 @@ async def test_a_decides_for_a_parked_run_and_it_goes_on() -> None:
             await executor.execute(
                 at.desk.prepare("editor").definition, inputs={"prompt": "Edit"}, run_id="parked"
             )
-        await at.press("escape", "u")
+        await at.send("/reload")
         await at.open()
         opened = at.status
-        await at.press("a")
+        await at.send("/approve")
         await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
         await at.press("y")
         await at.until(lambda: at.status is Status.COMPLETE)
@@ -227,9 +227,9 @@ async def test_leaving_while_a_parked_run_is_asked_about_leaves_it_parked() -> N
         definition = at.desk.prepare("editor").definition
         async with at.desk.executor(definition, None, None) as executor:
             await executor.execute(definition, inputs={"prompt": "Edit"}, run_id="parked")
-        await at.press("escape", "u")
+        await at.send("/reload")
         await at.open()
-        await at.press("a")
+        await at.send("/approve")
         await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
         await at.app.action_quit()
 

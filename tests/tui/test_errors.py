@@ -27,7 +27,7 @@ async def test_whatever_goes_wrong_is_told_in_the_conversation() -> None:
         await at.until(lambda: at.status is Status.STOPPED)
         failed = at.remarks()
         at.app.session.agent = "nobody"
-        await at.press("escape", "r")
+        await at.send("/resume")
         await at.until(lambda: "'nobody'" in at.remarks())
 
         assert "No route to the model." in failed
@@ -51,7 +51,8 @@ async def test_a_journal_that_can_not_be_read_is_told_once_and_the_screen_stays(
             raise JournalError("The disk is gone.")
 
         at.desk.journal.list_runs = broken  # type: ignore[method-assign] # a disk that fails
-        await at.press("escape", "u", "u", "u")
+        await at.send("/reload")
+        await at.send("/reload")
 
         assert [one.message for one in at.app._notifications] == ["The disk is gone."]
 
@@ -63,9 +64,9 @@ async def test_a_run_whose_agent_is_gone_can_be_read() -> None:
         await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
         await at.press("y")
         await at.until(lambda: at.status is Status.COMPLETE)
-        await at.press("escape", "n")
+        await at.send("/new")
         at.desk.found.pop(0)
-        await at.press("escape", "u")
+        await at.send("/reload")
         await at.open()
         await at.until(at.said)
 

@@ -33,11 +33,11 @@ async def test_the_conversations_take_no_room_in_a_small_terminal_until_they_are
         assert narrow < width == at.view.size.width == 78
 
 
-async def test_u_looks_for_agents_and_conversations_again() -> None:
+async def test_reload_looks_for_agents_and_conversations_again() -> None:
     async with screen() as at:
         at.desk.unreadable.append("broken.md, line 2: no name.")
         await keep(at.desk.journal, kept_entries())
-        await at.press("escape", "u")
+        await at.send("/reload")
 
         assert at.app.query_one(Sidebar).option_count == 1
         assert "broken.md, line 2" in at.remarks()
@@ -49,29 +49,31 @@ async def test_a_conversation_is_one_entry_however_many_messages_it_has_and_a_fo
         await at.until(lambda: at.status is Status.COMPLETE)
         await at.send("and more")
         await at.until(lambda: at.app.session.run_id == "run_2" and at.status is Status.COMPLETE)
-        await at.press("escape", "home", "f")
+        await at.press("tab", "home")
+        await at.send("/fork")
         at.app.screen.query_one(PromptBox).text = "and other"
         await at.press("enter")
         await at.until(lambda: at.app.session.run_id == "run_3" and at.status is Status.COMPLETE)
-        await at.press("i")
         await at.send("and else")
         await at.until(lambda: at.app.session.run_id == "run_4" and at.status is Status.COMPLETE)
-        await at.press("escape", "u")
+        await at.send("/reload")
 
         listed = [str(option.prompt).partition("\n")[0] for option in at.app.query_one(Sidebar).options]
         assert listed == ["✓ and other", "✓ Hi there"]
         assert [one.latest.run_id for one in at.app._listed.conversations] == ["run_4", "run_2"]
 
 
-async def test_n_begins_a_new_conversation_and_i_goes_to_the_prompt() -> None:
-    async with screen(kept=True) as at:
-        await at.open()
-        await at.press("n")
-        fresh, focused = at.app.session.model.blocks, at.app.focused
-        await at.press("escape", "i")
+async def test_an_opened_conversation_is_continued_at_the_prompt_and_clear_begins_a_new_one() -> None:
+    async with screen([reply("Gladly.")], kept=True) as at:
+        await at.press("ctrl+b", "enter")
+        await at.until(lambda: at.status is Status.COMPLETE)
+        await at.press(*"Thanks", "enter")
+        await at.until(lambda: at.app.session.run_id == "run_1" and at.status is Status.COMPLETE)
+        said = at.said()
+        await at.press(*"/clear", "enter")
 
-        assert fresh == []
-        assert focused is at.prompt
+        assert said[-2:] == ["Thanks", "Gladly."]
+        assert at.app.session.model.blocks == []
         assert at.app.focused is at.prompt
 
 
@@ -93,7 +95,7 @@ async def test_inputs_that_do_not_fit_are_told_and_escape_leaves_them_be() -> No
         assert isinstance(at.app.screen, InputsDialog)
         await at.press(*"Brest", "enter", *"many", "enter")
         await at.until(lambda: "inputs.days" in at.remarks())
-        await at.press("escape", "n", "escape")
+        await at.press("ctrl+n", "escape")
 
         assert not isinstance(at.app.screen, InputsDialog)
 
@@ -102,7 +104,7 @@ async def test_older_runs_appear_when_the_end_of_the_list_is_reached() -> None:
     async with screen() as at:
         for number in range(120):
             await keep(at.desk.journal, kept_entries(f"kept_{number}", NOW - number))
-        await at.press("escape", "u")
+        await at.send("/reload")
         listed = at.app.query_one(Sidebar)
         first = listed.option_count
         await at.press("ctrl+b")
@@ -124,11 +126,11 @@ async def test_a_run_that_was_asked_very_much_has_a_short_title_and_is_opened_in
     assert isinstance(start, RunStarted)
     async with screen() as at:
         await keep(at.desk.journal, [replace(start, messages=(Message.user(asked),)), *entries])
-        await at.press("escape", "u")
+        await at.send("/reload")
         await at.open()
         listed = at.app.query_one(Sidebar)
         (title,) = (str(option.prompt) for option in listed.options)
-        await at.press("home", "f")
+        await at.press("home", *"/fork", "enter")
         dialog = at.app.screen
 
         assert len(title) < 300
@@ -173,7 +175,7 @@ async def test_a_run_that_another_process_works_on_is_read_on() -> None:
     async with screen() as at:
         entries = kept_entries()
         await keep(at.desk.journal, entries[:4], RunStatus.RUNNING, "")
-        await at.press("escape", "u")
+        await at.send("/reload")
         await at.open()
         before = at.said()[-1]
         from maverick.journal.codec import encode_entry
@@ -182,7 +184,7 @@ async def test_a_run_that_another_process_works_on_is_read_on() -> None:
         await at.desk.journal.append(
             lease, [encode_entry(entry) for entry in entries[4:]], RunStatus.COMPLETE
         )
-        await at.press("u")
+        await at.send("/reload")
         await at.until(lambda: at.status is Status.COMPLETE)
 
         assert before == "I look at the file first."
@@ -191,7 +193,7 @@ async def test_a_run_that_another_process_works_on_is_read_on() -> None:
 
 async def test_the_search_does_not_listen_to_other_inputs() -> None:
     async with screen(agent="reporter") as at:
-        await at.press("escape", "n", *"Bre")
+        await at.press("ctrl+n", *"Bre")
 
         assert at.app.screen.query(Input).first().value == "Bre"
         assert at.view._wanted == ""

@@ -58,13 +58,6 @@ async def test_arrows_and_tab_complete_and_escape_leaves_what_is_typed() -> None
         assert (at.prompt.text, offers(at), at.app.focused) == ("/", [], at.prompt)
 
 
-async def test_a_slash_in_the_conversation_goes_to_the_prompt() -> None:
-    async with screen() as at:
-        await at.press("escape", "slash", *"help", "enter")
-
-        assert isinstance(at.app.screen, HelpDialog)
-
-
 async def test_a_command_that_there_is_not_stays_and_the_nearest_is_named_and_a_path_is_no_command() -> None:
     async with screen([reply("A list of hosts.")]) as at:
         await at.send("/modell")
@@ -188,6 +181,7 @@ async def test_what_is_queued_while_the_agent_works_is_shown_until_it_is_heard()
         await at.until(lambda: len(at.app.screen_stack) > 1)
         await at.press("escape")
         await at.send("and be quick")
+        await at.send("and neat")
         queued = at.remarks()
         await at.send("/approve")
         await at.until(lambda: len(at.app.screen_stack) > 1)
@@ -196,7 +190,31 @@ async def test_what_is_queued_while_the_agent_works_is_shown_until_it_is_heard()
 
         assert "queued: and be quick" in queued
         assert "queued:" not in at.remarks()
-        assert at.said() == ["edit it", "and be quick", "Done."]
+        assert at.said() == ["edit it", "and be quick", "and neat", "Done."]
+
+
+async def test_what_is_queued_is_back_in_the_prompt_when_the_run_is_stopped() -> None:
+    async with screen([call("ring", name="Ana")]) as at:
+        await at.send("ring")
+        await at.until(at.tools)
+        await at.send("and Bo")
+        await at.send("and Cy")
+        await at.press("escape")
+        await at.until(lambda: at.status is Status.STOPPED)
+
+        assert at.prompt.text == "and Bo\nand Cy"
+        assert "queued:" not in at.remarks()
+
+
+async def test_an_exclamation_mark_alone_does_nothing_and_exit_quits() -> None:
+    async with screen() as at:
+        await at.send("!")
+        kept, shown = at.prompt.text, at.app.session.model.blocks
+        at.prompt.clear()
+        await at.send("/exit")
+
+        assert (kept, shown) == ("!", [])
+        assert not at.app.is_running
 
 
 async def test_shift_tab_goes_through_the_modes_but_the_one_without_questions() -> None:
@@ -235,6 +253,9 @@ async def test_what_can_not_be_chosen_says_why_and_a_model_that_is_not_listed_ca
         await at.send("/model claude:claude-opus")
         told = notes(at)
         await at.send("/model local:mine")
+        for name in ("mine", "nowhere:mine"):
+            await at.send(f"/model {name}")
+        await at.press("shift+tab")
 
         assert "  reporter  Reports on the weather." in listed
         assert any(
@@ -242,7 +263,8 @@ async def test_what_can_not_be_chosen_says_why_and_a_model_that_is_not_listed_ca
         )
         assert "is a class" in told[0]
         assert "Set ANTHROPIC_API_KEY" in told[1]
-        assert at.desk.model == "local:mine"
+        assert at.desk.model == "local:mine"  # and none without a provider
+        assert at.app.session.mode == "accept-edits"
 
 
 async def test_the_folder_is_left_for_another_only_when_nothing_runs_there(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def test_a_search(snap_compare: SnapCompare) -> None:
 def test_a_fork(snap_compare: SnapCompare) -> None:
     async def play(pilot: Pilot[Any]) -> None:
         await open_kept(pilot)
-        await pilot.press("home", "f")
+        await pilot.press("tab", "home", *"/fork", "enter")
 
     assert snap_compare(screen(), terminal_size=SMALL, run_before=play)
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from textual.actions import parse
 from textual.app import SystemCommand
 from textual.binding import BindingType
+from textual.events import Key
 from textual.screen import ModalScreen, Screen
 from typing_extensions import override
 
@@ -20,7 +21,7 @@ from maverick.tui.choices import Chooser
 from maverick.tui.completion import Completer, read_mentions
 from maverick.tui.conversation_app import GRACE, PROMPT, ConversationApp
 from maverick.tui.dialogs import ForkDialog, HelpDialog
-from maverick.tui.keys import ALWAYS, COMMANDS, LETTERS, bindings
+from maverick.tui.keys import ALIASES, ALWAYS, COMMANDS, TYPED, bindings
 from maverick.tui.plain_text import one_line
 from maverick.tui.prompt import PromptBox
 from maverick.tui.session import Session
@@ -32,7 +33,7 @@ _MCP = "mcp__"
 _TWICE = 3.0
 """Seconds within which a second Ctrl-C quits."""
 _OF_THE_SCREEN = {
-    parse(key.action)[1] for key in (*ALWAYS, *LETTERS) if key.slash != "quit" and "app." not in key.action
+    parse(key.action)[1] for key in (*ALWAYS, *TYPED) if key.slash != "quit" and "app." not in key.action
 }
 """What the keys do that do nothing while a dialog is open."""
 _IMPOSSIBLE = {
@@ -47,7 +48,7 @@ class MaverickApp(ConversationApp):
     """Agents, conversations and their runs, at the keyboard."""
 
     ENABLE_COMMAND_PALETTE = True
-    BINDINGS: ClassVar[list[BindingType]] = bindings(LETTERS, ALWAYS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ALWAYS)
 
     _interrupted_at = -_TWICE
 
@@ -82,6 +83,8 @@ class MaverickApp(ConversationApp):
             await self._run_slash(name[1:], argument.strip())
             return
         session = self.session
+        if message.text == "!":
+            return
         if message.text.startswith("!"):
             self._sent(message.text)
             self._tasks.start(session, lambda: session.run_command(message.text[1:].strip()))
@@ -103,24 +106,24 @@ class MaverickApp(ConversationApp):
         await getattr(self._chooser, what)(wanted)
         self.draw()
 
-    def action_write(self) -> None:
-        """Go to the prompt."""
-        self._prompt.focus()
-
-    def action_command(self) -> None:
-        """Begin a command at the prompt."""
-        self._prompt.focus()
-        self._prompt.insert("/")
+    def on_key(self, event: Key) -> None:
+        """Type what no other part of the screen takes at the prompt."""
+        typed = event.character if event.is_printable else None
+        if typed and not typed.isspace() and not isinstance(self.screen, ModalScreen):
+            self.screen.set_focus(self._prompt)  # at once, for the next key
+            self._prompt.insert(typed)
 
     def action_leave(self) -> None:
-        """Go from the search or the prompt to the conversation, and from there to the prompt."""
-        to_prompt = self.focused is not self._prompt and not self._search.display
+        """Go from the search to what it has found, and from anywhere else to the prompt."""
+        (self._view if self._search.display else self._prompt).focus()
         self._search.close()
-        (self._prompt if to_prompt else self._view).focus()
 
     def action_stop(self) -> None:
-        """Stop what is shown."""
+        """Stop what is shown; what the agent has not heard yet is put back into the prompt."""
         self.session.stop()
+        for words in self.session.model.take_back():
+            self._prompt.move_cursor(self._prompt.document.end)
+            self._prompt.insert(f"\n{words}" if self._prompt.text else words)
 
     async def action_interrupt(self) -> None:
         """Stop the run, or clear the prompt; the second time in a row, quit."""
@@ -128,9 +131,9 @@ class MaverickApp(ConversationApp):
             await self.action_quit()
             return
         self._interrupted_at = self._clock()
-        if self.session.is_busy:
-            self.session.stop()
         self._prompt.clear()
+        if self.session.is_busy:
+            self.action_stop()
         self.notify("Press Ctrl-C again to quit.", timeout=_TWICE)
 
     def action_resume(self, how: str = "") -> None:
@@ -200,7 +203,7 @@ class MaverickApp(ConversationApp):
 
     async def _run_slash(self, name: str, argument: str) -> None:
         """Run a slash command; one that there is not stays at the prompt."""
-        if (key := COMMANDS.get(name)) is None:
+        if (key := COMMANDS.get(ALIASES.get(name, name))) is None:
             self.notify(describe_unknown("command", name, list(COMMANDS)), severity="warning", markup=False)
             return
         self._prompt.clear()
@@ -215,7 +218,9 @@ class MaverickApp(ConversationApp):
 
     def _is_for_agent(self, name: str) -> bool:
         """Whether a slash command is none of ours, but a skill or the prompt of an MCP server."""
-        return name not in COMMANDS and (name.startswith(_MCP) or name in self._completions.completer.skills)
+        if name in COMMANDS or name in ALIASES:
+            return False
+        return name.startswith(_MCP) or name in self._completions.completer.skills
 
     async def _content(self, prompt: str) -> str | list[str | Part]:
         """What the agent is told: the prompt with the files it mentions, or what its slash command stands for."""
@@ -235,6 +240,7 @@ class MaverickApp(ConversationApp):
         return await asyncio.to_thread(read_mentions, prompt, self._backend.folder)
 
     def _sent(self, text: str) -> None:
+        self._view.action_end()
         self._prompt.remember(text)
         self._prompt.clear()
 

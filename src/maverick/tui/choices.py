@@ -67,9 +67,14 @@ class Chooser:
 
     async def model(self, wanted: str) -> None:
         """Choose the model that answers."""
+        known = self._problem()  # of the agent, which no model solves
 
         async def take(chosen: str) -> None:
-            self._backend.model = None if chosen == _DEFAULT else chosen
+            before, self._backend.model = self._backend.model, None if chosen == _DEFAULT else chosen
+            if (problem := self._problem()) and problem != known:
+                self._backend.model = before
+                self._warn(problem)
+                return
             self._say(f"model: {chosen}")
 
         choices = [Choice(_DEFAULT, "each agent's own"), *self._backend.models()]
@@ -105,14 +110,17 @@ class Chooser:
 
     def _agents(self) -> Iterator[Choice]:
         for found in self._backend.agents():
-            problem = ""
-            try:
-                self._backend.prepare(found.name)
-            except MaverickError as error:
-                problem = str(error)
-            yield Choice(found.name, found.description, problem)
+            yield Choice(found.name, found.description, self._problem(found.name))
         for unread in self._backend.problems():
             yield Choice(unread.partition(":")[0], "", unread)
+
+    def _problem(self, agent: str = "") -> str:
+        """Why an agent cannot run; by default, the one that is shown."""
+        try:
+            self._backend.prepare(agent or self._session().agent)
+        except MaverickError as error:
+            return str(error)
+        return ""
 
     async def _choose(
         self,

@@ -35,6 +35,7 @@ from maverick.model.message import describe_part
 from maverick.model.untrusted import unmarked
 from maverick.tui.block import Block, Remark, Speaker, Tone, ToolState, ToolUse, TurnMark, Words
 from maverick.tui.gauge import Gauge, duration, summary
+from maverick.tui.plain_text import one_line
 
 _LONGEST_OUTPUT = 4_000
 """Characters of a running tool's output that are kept; its result has all of it."""
@@ -76,7 +77,8 @@ class ConversationModel:
         self._tools: dict[tuple[str, str], ToolUse] = {}
         self.asked: set[tuple[str, str]] = set()
         """The tool calls that wait for approval, by run and call."""
-        self._queued: list[Remark] = []
+        self._queued: list[tuple[Block, str]] = []
+        self._added: Block | None = None
         self._error = ""
 
     @property
@@ -123,8 +125,15 @@ class ConversationModel:
 
     def queue(self, words: str) -> None:
         """Show a message that the agent hears before its next turn."""
-        self.remark(f"queued: {words}", Tone.ASKING)
-        self._queued += self.blocks[-1:]  # type: ignore[arg-type] # the remark
+        self.remark(f"queued: {one_line(words)}", Tone.ASKING)
+        self._queued.append((self.blocks[-1], words))
+
+    def take_back(self, most: int | None = None) -> list[str]:
+        """The messages that the agent has not heard, oldest first, which are no longer shown."""
+        taken, self._queued[:most] = self._queued[:most], []
+        self.blocks = [block for block in self.blocks if all(block is not shown for shown, _ in taken)]
+        self.revision += 1
+        return [words for _, words in taken]
 
     def begin_command(self, command: str) -> ToolUse:
         """Show a command of the user's own, which is about to run."""
@@ -158,10 +167,11 @@ class ConversationModel:
             block.run_id = run_id
         self.remark(why)
 
-    def edit(self, words: str) -> None:
-        """Replace the user's last message, or add one after the results of tools."""
+    def edit(self, words: str, *, replaces: bool = True) -> None:
+        """Replace the user's last message, unless it was added to the run, or add one after the results of tools."""
         last = next((block for block in reversed(self.blocks) if not isinstance(block, Remark)), None)
-        if isinstance(last, Words) and last.speaker is Speaker.USER:
+        replaces = replaces and last is not self._added
+        if replaces and isinstance(last, Words) and last.speaker is Speaker.USER:
             self.blocks = [block for block in self.blocks if block is not last]
         self._add_words(words, self._turn, Speaker.USER)
         self.revision += 1
@@ -254,10 +264,8 @@ class ConversationModel:
 
     def _message_added(self, event: MessageAdded) -> None:
         if self._depth(event) == 0:
-            if self._queued:  # in the order they were sent
-                heard = self._queued.pop(0)
-                self.blocks = [block for block in self.blocks if block is not heard]
-            self.edit(event.content)
+            self.edit(event.content, replaces=not self.take_back(1))
+            self._added = self.blocks[-1]
 
     def _run_ended(self, event: RunEnd) -> None:
         self._hush(event)

@@ -186,7 +186,7 @@ class ConversationApp(App[None]):
         record = self._listed.find(run_id)
         session = known or self._new_session(record.agent.partition("/")[0] if record else self.session.agent)
         self._show(session)
-        self._view.focus()
+        self._prompt.focus()
         if known is None:
             self._tasks.start(session, lambda: session.open(run_id))
 

@@ -44,51 +44,37 @@ ALWAYS = (
     Key("f3", "F3", "choose('model')", "choose the model that answers", "Model", True, "model", "[NAME]"),
     Key("f4", "F4", "choose('effort')", "choose the model's effort", "", True, "effort", "[LEVEL]"),
     Key("f5", "F5", "choose('folder')", "work in another folder", "Folder", True, "folder", "[PATH]"),
-    Key("ctrl+n", "Ctrl-N", "new", "start a new conversation", "", True, "new"),
+    Key("ctrl+n", "Ctrl-N", "new", "start a new conversation (/clear, too)", "", True, "new"),
     Key("ctrl+b", "Ctrl-B", "sidebar", "show or hide the conversations", "List", True, "list"),
     Key("ctrl+f", "Ctrl-F", "search", "search the conversation", "", True, "search", "[TEXT]"),
     Key("ctrl+p", "Ctrl-P", "command_palette", "find a command by its name", "", True),
     Key("ctrl+c", "Ctrl-C", "interrupt", "stop the run, or clear the prompt; twice quits", "", True),
-    Key("ctrl+q", "Ctrl-Q", "quit", "quit", "", True, "quit"),
+    Key("ctrl+q", "Ctrl-Q", "quit", "quit (/exit, too)", "", True, "quit"),
     Key("ctrl+z", "Ctrl-Z", "app.suspend_process", "suspend Maverick (fg brings it back)", "", True),
     Key("tab", "Tab", "app.focus_next", "go to the next part of the screen"),
-    Key("escape", "Esc", "leave", "go from the prompt to the conversation, and back"),
+    Key("escape", "Esc", "leave", "close the search, or go back to the prompt"),
 )
-LETTERS = (
-    Key("slash", "/", "command", "type a command at the prompt"),
-    Key("i", "i", "write", "go to the prompt"),
-    Key(
-        "r",
-        "r",
-        "resume",
-        "resume a stopped, failed or unfinished run",
-        "Resume",
-        slash="resume",
-        takes="[anyway]",
-    ),
-    Key("R", "R", "resume('anyway')", "resume it even though its agent has changed"),
-    Key("f", "f", "fork", "fork the run at the turn under the cursor", "Fork", slash="fork"),
-    Key("a", "a", "approve", "approve or deny the tool call that is waiting", "Approve", slash="approve"),
-    Key("e", "e", "fold_all", "collapse or expand all tool calls", slash="fold"),
-    Key("t", "t", "thinking", "show or hide the model's thinking", slash="thinking"),
-    Key("y", "y", "copy", "copy the message or tool call under the cursor", slash="copy"),
-    Key("u", "u", "reload", "reload agents and conversations", slash="reload"),
-    Key("n", "n", "new", "start a new conversation"),
-    Key("question_mark", "?", "help", "show this help"),
-    Key("q", "q", "quit", "quit"),
+TYPED = (
+    Key("", "", "resume", "resume a stopped, failed or unfinished run", slash="resume", takes="[anyway]"),
+    Key("", "", "fork", "fork the run at the turn under the cursor", slash="fork"),
+    Key("", "", "approve", "approve or deny the tool call that is waiting", slash="approve"),
+    Key("", "", "fold_all", "collapse or expand all tool calls", slash="fold"),
+    Key("", "", "thinking", "show or hide the model's thinking", slash="thinking"),
+    Key("", "", "copy", "copy the message or tool call under the cursor", slash="copy"),
+    Key("", "", "reload", "reload agents and conversations", slash="reload"),
 )
 CONVERSATION = (
-    Key("up,k", "↑ k", "move(-1)", "go up a line"),
-    Key("down,j", "↓ j", "move(1)", "go down a line"),
+    Key("up", "↑", "move(-1)", "go up a line"),
+    Key("down", "↓", "move(1)", "go down a line"),
     Key("pageup", "PgUp", "page(-1)", "go up a page"),
     Key("pagedown", "PgDn", "page(1)", "go down a page"),
-    Key("home,g", "Home g", "home", "go to the beginning"),
-    Key("end,G", "End G", "end", "go to the end and follow new output"),
+    Key("home", "Home", "home", "go to the beginning"),
+    Key("end", "End", "end", "go to the end and follow new output"),
     Key("enter,space", "Enter", "fold", "collapse or expand the tool call under the cursor"),
 )
 PROMPT = (
     Key("enter", "Enter", "submit", "send the prompt (a running agent hears it next), or take a completion"),
-    Key("ctrl+j", "Ctrl-J", "newline", "start a new line"),
+    Key("ctrl+j,alt+enter", "Ctrl-J Alt-Enter", "newline", "start a new line"),
     Key("up", "↑", "earlier", "on the first line: the prompt before"),
     Key("down", "↓", "later", "on the last line: the prompt after"),
 )
@@ -110,7 +96,7 @@ DIALOG = (
 )
 GROUPS = (
     ("Everywhere", ALWAYS),
-    ("Outside of the prompt", LETTERS),
+    ("Typed at the prompt", TYPED),
     ("In the conversation", CONVERSATION),
     ("At the prompt", PROMPT),
     ("In the search", SEARCH),
@@ -122,8 +108,10 @@ MARKS = {
     "!command": "runs a command of yours; the agent sees its output with your next message",
 }
 """What a prompt may have in it."""
-COMMANDS = {key.slash: key for key in (*ALWAYS[1:], *LETTERS, ALWAYS[0]) if key.slash}
+COMMANDS = {key.slash: key for key in (*ALWAYS[1:], *TYPED, ALWAYS[0]) if key.slash}
 """The slash commands by their names."""
+ALIASES = {"exit": "quit", "clear": "new"}
+"""Other names of slash commands, which people know from elsewhere."""
 
 
 def bindings(*groups: tuple[Key, ...]) -> list[BindingType]:
@@ -139,4 +127,5 @@ def bindings(*groups: tuple[Key, ...]) -> list[BindingType]:
         )
         for keys in groups
         for key in keys
+        if key.key
     ]

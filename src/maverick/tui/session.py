@@ -25,7 +25,6 @@ from maverick.tools.coding.workspace import Workspace
 from maverick.tui.backend import Backend, PreparedAgent
 from maverick.tui.block import Speaker, Tone, Words
 from maverick.tui.conversation import ConversationModel, Status
-from maverick.tui.plain_text import one_line
 
 NOTE = "\n\nI ran this command myself: "
 """What comes between a prompt and the output of a command of the user's own."""
@@ -255,7 +254,7 @@ class Session:
         """
         await self._backend.journal.say(self.run_id, content, by=self._backend.user)
         said = content if isinstance(content, str) else content[-1]
-        self.model.queue(one_line(str(said)))
+        self.model.queue(str(said))
 
     async def run_command(self, command: str) -> None:
         """Run a command of the user's own; the agent sees what it printed with the next message.
@@ -308,7 +307,7 @@ class Session:
         try:
             self._prepare()
         except MaverickError as error:
-            self.notice = str(error)
+            self.notice, self.mode = str(error), self._backend.mode or self.mode
 
     def _prepare(self) -> PreparedAgent:
         prepared = self._backend.prepare(self.agent)

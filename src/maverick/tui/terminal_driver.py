@@ -8,8 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.drivers.linux_driver import LinuxDriver
+from textual.keys import Keys
 
+# Most terminals send Alt-Enter like this, which Textual takes for Enter; as Ctrl-J, it adds a line.
+ANSI_SEQUENCES_KEYS["\x1b\r"] = (Keys.ControlJ,)  # type: ignore[index] # a dict, declared as a mapping
 _PATIENCE = 0.2
 """Seconds that a write may take before the terminal counts as stuck."""
 
