@@ -77,6 +77,11 @@ EXECUTED = [
     ".idea/runConfigurations/a.xml",
     "sub/.envrc",
     ".pre-commit-config.yaml",
+    "sub/Team.Code-Workspace",
+    ".config/fish/config.fish",
+    ".github/copilot-instructions.md",
+    "mise.toml",
+    ".zlogin",
 ]
 
 
@@ -163,7 +168,7 @@ echo evil > .git/config; echo evil > .git/hooks/pre-commit; echo evil > .git/com
 echo evil > inner/.git/config; mv inner other; mkdir inner; mkdir inner/.git; echo evil > inner/.git/config
 echo evil > libs/empty/.git; mv libs/empty libs/full; mv libs slib; mkdir -p libs/empty/.git
 echo evil > .vscode/tasks.json; mkdir .idea; echo evil > .idea/a.xml; echo evil > .envrc; ln -s /etc .zshrc
-mkdir .husky; echo evil > .husky/pre-commit; true
+mkdir .husky; echo evil > .husky/pre-commit; echo evil > a.code-workspace; echo evil > b.code-workspace; true
 """
 
 
@@ -174,6 +179,7 @@ async def test_a_command_can_not_make_what_other_programs_execute_by_themselves(
     for folder in (desk.root, desk.root / "inner"):
         subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)  # noqa: ASYNC221, S607 - the test's own
     shutil.rmtree(desk.root / ".git/hooks")
+    (desk.root / "a.code-workspace").write_text("{}", encoding="utf-8")
     (desk.root / ".gitmodules").write_text('[submodule "e"]\n\tpath = libs/empty\n', encoding="utf-8")
     before = {path: path.read_bytes() for path in desk.root.rglob("*") if path.is_file()}
 
@@ -185,8 +191,9 @@ async def test_a_command_can_not_make_what_other_programs_execute_by_themselves(
     assert {path.relative_to(desk.root).parts[0].rpartition("-")[0] for path in made} == {
         ".envrc.held-back",
         ".husky.held-back",
+        "b.code-workspace.held-back",
     }
-    assert answer.count("is protected, so it was renamed") == 3
+    assert answer.count("is protected, so it was renamed") == 4
     assert not (desk.root / ".idea").exists()
     assert list((desk.root / "libs/empty").iterdir()) == []
 

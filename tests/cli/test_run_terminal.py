@@ -189,7 +189,7 @@ def test_what_is_always_allowed_is_not_asked_about_again_and_a_project_remembers
 
     assert (folder.path / "b.txt").exists() is (key == "p")
     listed = folder.main("trust", "--list").stderr
-    assert ("always allowed in this folder: (edits)" in listed) is (key == "p")
+    assert ("always allowed in this folder: general: (edits)" in listed) is (key == "p")
 
 
 def test_ctrl_c_while_a_person_is_asked_stops_the_run(folder: Folder) -> None:

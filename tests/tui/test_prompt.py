@@ -134,14 +134,24 @@ async def test_files_after_an_at_sign_are_completed_and_attached(tmp_path: Path)
         assert text.text == 'see @"docs/my notes.txt" and @shot.png, @ana'
 
 
-async def test_a_file_that_can_not_be_attached_is_told_and_the_prompt_stays(tmp_path: Path) -> None:
-    (tmp_path / "a.bin").write_bytes(b"\0\1\2")
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("a.bin", "a.bin is neither"), ("notes.txt", "through a link"), ("up/x", "through a link")],
+)
+async def test_a_file_that_can_not_be_attached_is_told_and_the_prompt_stays(
+    name: str, told: str, tmp_path: Path
+) -> None:
+    (folder := tmp_path / "project").mkdir()
+    (folder / "a.bin").write_bytes(b"\0\1\2")
+    (tmp_path / "x").write_text("private", encoding="utf-8")
+    (folder / "notes.txt").symlink_to(tmp_path / "x")
+    (folder / "up").symlink_to(tmp_path)
     async with screen() as at:
-        await at.send(f"/folder {tmp_path}")
-        await at.send("look at @a.bin")
-        await at.until(lambda: "a.bin is neither" in at.remarks())
+        await at.send(f"/folder {folder}")
+        await at.send(f"look at @{name}")
+        await at.until(lambda: told in at.remarks())
 
-        assert at.prompt.text == "look at @a.bin"
+        assert at.prompt.text == f"look at @{name}"
         assert at.desk.client.requests == []
 
 

@@ -17,9 +17,12 @@ from maverick.runtime.consent import CallPreview, Grants, GrantScope, consent
 
 _YES = ("y", "yes")
 _NO = ("n", "no", "")
-_ALWAYS = {"a": GrantScope.SESSION, "always": GrantScope.SESSION}
-_PROJECT = {"p": GrantScope.PROJECT, "project": GrantScope.PROJECT}
-_SOUND_LIKE_YES = (*_YES, *_ALWAYS, *_PROJECT, "yeah", "yep", "ok", "okay", "sure")
+_ALWAYS = {
+    **dict.fromkeys(("a", "always"), GrantScope.SESSION),
+    **dict.fromkeys(("p", "project"), GrantScope.PROJECT),
+}
+_CHOICES = {GrantScope.SESSION: "[a]lways in this session, ", GrantScope.PROJECT: "or this [p]roject, "}
+_SOUND_LIKE_YES = (*_YES, *_ALWAYS, "yeah", "yep", "ok", "okay", "sure")
 """How a sentence may begin that is not clearly a no."""
 _WHY = "Why not? The model is told (Enter to say nothing): "
 _MANY_LINES = 12
@@ -58,21 +61,22 @@ async def _ask(
     if progress is not None:
         progress.paused = True
         progress.clear()
-    keeps = GrantScope.PROJECT in grants.scopes
-    choices = f"[y]es, [N]o (or say why), [a]lways in this session{', or this [p]roject' * keeps}, [e]dit: "
+    scopes = grants.scopes(preview)
+    choices = f"[y]es, [N]o (or say why), {''.join(_CHOICES[scope] for scope in scopes)}[e]dit: "
     try:
         screen.headline(f"{preview.title}?")
         if request.reason:
             screen.remark(f"  because {printable(one_line(request.reason))}")
         # In full, since no one should approve what they cannot see.
         screen.diff(preview.lines) if preview.kind == "edit" else screen.quote(preview.lines)
-        screen.remark(f"  always: {preview.always}")
+        if scopes:
+            screen.remark(f"  always: {preview.always}")
         if len(preview.lines) > _MANY_LINES:  # which may have moved the headline off the screen
             screen.headline(f"{preview.title}, {_size(preview)}?")
         _forget_typed()
         while True:
             typed = await _answer(screen, choices)
-            if scope := (_ALWAYS | (_PROJECT if keeps else {})).get(typed.lower()):
+            if (scope := _ALWAYS.get(typed.lower())) in scopes:
                 return request.approve(), scope
             if typed.lower() in ("n", "no"):
                 return request.deny(await _answer(screen, _WHY)), None

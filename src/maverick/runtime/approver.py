@@ -6,6 +6,7 @@ import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -51,6 +52,8 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
     """The id of the request: the same in the journal and in the ``ApprovalRequested`` event."""
     call_id: str = ""
     """The model's id of the call."""
+    workspace: Path | None = None
+    """The folder whose files the tool changes, if it is one of the coding tools."""
 
     def approve(
         self, *, arguments: Mapping[str, Any] | None = None, by: str = "", reason: str = ""

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from maverick.config.accepted_hashes import AcceptedHashes
 from maverick.config.loading import persons_home
@@ -31,6 +33,13 @@ _EDIT = {
 }
 _COMMANDS = {"shell": {"command", "seconds"}, "Bash": {"command", "description", "timeout"}}
 _PAGES = ("web_fetch", "WebFetch")
+_OF_CLAUDE = ("Write", "Edit")
+"""File tools of Claude's CLI, which works in the folder itself; it follows links, and protects nothing for us."""
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""What Unicode calls default-ignorable, which is drawn as nothing, and the letters and signs that are blank."""
 QUESTION = "answer to "
 """What the name begins with of a request that is the question of an MCP server, and no tool's; its arguments are the answer."""
 
@@ -45,9 +54,9 @@ class CallPreview(Struct, frozen=True):
     lines: tuple[str, ...]
     """All there is to know: the unified diff, the command, or the arguments. Nothing in them is invisible."""
     grant: str
-    """What the person allows if they do not want to be asked again."""
+    """What the person allows if they do not want to be asked again; empty if they are asked each time."""
     always: str
-    """The same in words: ``edits of files in this folder``."""
+    """The same in words, if there is a grant: ``edits of files in this folder``."""
     path: str = ""
     """The file, if the call changes one."""
     before: str | None = None
@@ -56,20 +65,21 @@ class CallPreview(Struct, frozen=True):
     """The text it would have."""
 
 
-def preview_call(tool_name: str, arguments: Mapping[str, Any], folder: Path | None = None) -> CallPreview:
+def preview_call(
+    tool_name: str, arguments: Mapping[str, Any], folder: Path | None = None, workspace: Path | None = None
+) -> CallPreview:
     """What a tool call would do.
 
     Args:
         tool_name: The tool.
         arguments: What it is called with.
         folder: The folder the agent works in; without one, the call runs elsewhere, and its files are not looked at.
+        workspace: The folder that the tool works in, if that is another one.
     """
     names = arguments.keys()
     known = _WRITE.get(tool_name) or _EDIT.get(tool_name)
     if folder is not None and known is not None and names <= set(known):
-        changed = _edit_preview(tool_name, arguments, folder)
-        if changed is not None:
-            return changed
+        return _edit_preview(tool_name, arguments, folder, workspace or folder)
     command, address = arguments.get("command"), arguments.get("url")
     if isinstance(command, str) and names <= _COMMANDS.get(tool_name, set()):
         lines = tuple(map(visible, command.split("\n")))
@@ -96,38 +106,53 @@ def preview_call(tool_name: str, arguments: Mapping[str, Any], folder: Path | No
 
 def visible(text: str) -> str:
     """A line with nothing in it that is invisible or could be overlooked, tabs aside."""
-    return "".join(sign if sign.isprintable() or sign == "\t" else repr(sign)[1:-1] for sign in text)
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        sign
+        if sign == "\t" or (sign.isprintable() and not _UNSEEN.match(sign))
+        else sign.encode("unicode_escape").decode()
+        for sign in text
+    )
 
 
-def _edit_preview(tool_name: str, arguments: Mapping[str, Any], folder: Path) -> CallPreview | None:
-    """The change of a file as a diff; ``None`` if the tool would refuse it, so that the arguments are shown."""
+def _edit_preview(
+    tool_name: str, arguments: Mapping[str, Any], folder: Path, workspace_folder: Path
+) -> CallPreview:
+    """The change of a file as a diff; the arguments, if the tool would refuse it or follow a link."""
     from maverick.tools.coding.files import FileTools, diff_lines  # here, since most runs change no file
     from maverick.tools.coding.workspace import Workspace
 
     given: list[Any] = [arguments.get(name) for name in (_WRITE.get(tool_name) or _EDIT[tool_name])]
+    arguments_alone = CallPreview(
+        "call", f"Call {visible(tool_name)}", tuple(_argument_lines(arguments)), grant="", always=""
+    )
     if not all(isinstance(text, str) for text in given[:3]):
-        return None
+        return arguments_alone
     try:
-        workspace = Workspace(folder)
+        workspace = Workspace(workspace_folder)
+        path = "/".join(workspace.locate(given[0]))
+        real = os.path.realpath(workspace.root / path)
+        if not path:
+            return arguments_alone
+        if real != str(workspace.root / path):
+            title = f"Call {tool_name} for {visible(path)}, which leads to {visible(real)}"
+            return structs.replace(arguments_alone, title=title)
         files = FileTools(workspace)
         plan = (files.planned_write if tool_name in _WRITE else files.planned_edit)(*given)
-        path = workspace.canonical(plan.path)
     except (ToolError, ConfigError):
-        return None
-    if path is None:
-        return None
+        return arguments_alone
     lines = tuple(map(visible, diff_lines(plan))) or ("The text stays as it is.",)
     verb = "Edit" if plan.before is not None else "Create" if workspace.identity(path) is None else "Replace"
-    is_usual = not workspace.question(path)
+    grant, always = _EDITS, "edits of files in this folder"
+    is_protected, is_asked = workspace.is_protected(path), bool(workspace.question(path))
+    if workspace.root != folder.resolve():
+        grant, always = _grant("edits in", str(workspace.root)), f"edits of files in {workspace.root}"
+        path = str(workspace.root / path)
+    if is_protected or is_asked:
+        grant, always = ("", "") if is_protected else (_grant("edits", path), "edits of this file")
     return CallPreview(
-        "edit",
-        f"{verb} {visible(path)}",
-        lines,
-        _EDITS if is_usual else _grant("edits", path),
-        "edits of files in this folder" if is_usual else "edits of this file",
-        path,
-        plan.before,
-        plan.after,
+        "edit", f"{verb} {visible(path)}", lines, grant, visible(always), path, plan.before, plan.after
     )
 
 
@@ -183,22 +208,25 @@ class Grants:
         home = home or persons_home()
         self._owner = folder_key(folder)
         self._session: set[tuple[str, str]] = set()
-        self._kept = None if home is None else AcceptedHashes(home / ".maverick" / _FILE)
+        self._file = None if home is None else home / ".maverick" / _FILE
+        self._kept()
 
-    @property
-    def scopes(self) -> tuple[GrantScope, ...]:
+    def scopes(self, preview: CallPreview) -> tuple[GrantScope, ...]:
         """What can be offered: a person without a home has nowhere to keep what holds for a project."""
-        return (GrantScope.SESSION,) if self._kept is None else tuple(GrantScope)
+        if not preview.grant:
+            return ()
+        return (GrantScope.SESSION,) if self._file is None else tuple(GrantScope)
 
     def of_project(self) -> list[str]:
         """What is allowed in this folder, in order."""
-        return sorted(() if self._kept is None else self._kept.of(self._owner) or ())
+        return sorted(self._kept().of(self._owner) or ())
 
     def cover(self, request: ApprovalRequest, preview: CallPreview) -> bool:
         """Whether a call may be made without asking."""
-        why = _reason(request)
-        kept = {} if self._kept is None else self._kept.of(self._owner) or {}
-        return (preview.grant, why) in self._session or kept.get(preview.grant) == why
+        if not preview.grant:
+            return False
+        name, why = _key(request, preview)
+        return (name, why) in self._session or (self._kept().of(self._owner) or {}).get(name) == why
 
     def add(self, request: ApprovalRequest, preview: CallPreview, scope: GrantScope) -> None:
         """Allow calls like this one from now on.
@@ -206,22 +234,35 @@ class Grants:
         Raises:
             ConfigError: It cannot be kept.
         """
-        self._session.add((preview.grant, _reason(request)))
-        if scope is GrantScope.PROJECT and self._kept is not None:
-            self._kept.add(self._owner, {preview.grant: _reason(request)})
+        name, why = _key(request, preview)
+        if scope is GrantScope.PROJECT and self._file is not None:
+            self._kept().add(self._owner, {name: why})
+        else:
+            self._session.add((name, why))
 
     def revoke(self) -> bool:
         """Forget what is allowed in this folder; returns whether anything was."""
         self._session.clear()
-        return self._kept is not None and self._kept.remove(self._owner)
+        return self._kept().remove(self._owner)
+
+    def _kept(self) -> AcceptedHashes:
+        """What holds for projects, read each time: it may have been revoked elsewhere meanwhile."""
+        return AcceptedHashes(self._file)
 
 
-def _reason(request: ApprovalRequest) -> str:
-    """What the reason for asking is remembered by: the same for all tools that are asked about because of the mode."""
-    why = request.reason.removeprefix(request.tool_name)
-    return hashlib.sha256(why.encode(errors="surrogatepass")).hexdigest()
+def _key(request: ApprovalRequest, preview: CallPreview) -> tuple[str, str]:
+    """What a grant is remembered by: its name, and a hash of whose call it is and why the person is asked.
+
+    Another agent's tool of the same name may do anything else. The reason is the same for all tools that are asked about
+    because of the mode.
+    """
+    about = json.dumps([*request.agent, request.reason.removeprefix(request.tool_name)])
+    whose = f"{' > '.join(request.agent)}: " if request.agent else ""
+    return whose + preview.grant, hashlib.sha256(about.encode()).hexdigest()
 
 
+CHANGED = "The file has changed since this call was shown to the user. Read it again, and ask again."
+"""Why a call is denied to which the person agreed, but which would no longer do what they saw."""
 Ask: TypeAlias = Callable[[CallPreview], Awaitable[tuple[ApprovalAnswer, GrantScope | None]]]
 """Asks the person; with what they answer comes for how long they do not want to be asked again."""
 
@@ -235,10 +276,16 @@ async def consent(request: ApprovalRequest, grants: Grants, ask: Ask, folder: Pa
         ask: Asks them.
         folder: The folder the agent works in; without one, the call runs elsewhere.
     """
-    preview = preview_call(request.tool_name, request.arguments, folder)
+    if request.workspace is None and request.tool_name not in _OF_CLAUDE:
+        folder = None  # whatever the tool is called, it is not known which files it changes
+    preview = preview_call(request.tool_name, request.arguments, folder, request.workspace)
     if grants.cover(request, preview):
         return request.approve(reason=f"always allowed: {preview.always}")
     answer, scope = await ask(preview)
-    if answer.approved and answer.arguments is None and scope is not None:
+    if answer.approved and preview != preview_call(
+        request.tool_name, request.arguments, folder, request.workspace
+    ):
+        return request.deny(CHANGED, by=answer.by)
+    if preview.grant and answer.approved and answer.arguments is None and scope is not None:
         grants.add(request, preview, scope)
     return answer

@@ -336,6 +336,7 @@ class Driver(Generic[T]):
             agent=start.agent,
             approval_id=approval_id(start.run_id, self.run.loop.turn, planned.index),
             call_id=call.id,
+            workspace=getattr(self.run.toolset.tools[call.tool_name], "workspace", None),
         )
         try:
             return await ask(approve, request)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from maverick.agents.skills import Skills, load_skills
+from maverick.exceptions import InvalidInputError
 from maverick.model import Part
 from maverick.model.media import media_from_path
 from maverick.tui.keys import COMMANDS
@@ -98,7 +99,20 @@ def read_mentions(text: str, folder: Path) -> str | list[str | Part]:
     tries = ((folder / os.path.expanduser(name), folder / name.rstrip(".,;:!?)")) for name in named)  # noqa: PTH111 - Path.expanduser raises for an unknown user
     found = [next((path for path in both if path.is_file()), None) for both in tries]
     files = dict.fromkeys(path for path in found if path is not None)
+    for path in files:
+        _check_stays(path, folder)
     return [*map(media_from_path, files), text] if files else text
+
+
+def _check_stays(path: Path, folder: Path) -> None:
+    """Make sure that a file of the folder is in it: whoever wrote a link there must not choose what is sent."""
+    inside, real = os.path.relpath(path, folder), path.resolve()
+    if inside.partition("/")[0] != ".." and not real.is_relative_to(folder.resolve()):
+        raise InvalidInputError(
+            f"@{inside} leads through a link out of the folder, to {real}. "
+            "Name that file itself if you want to attach it.",
+            field="prompt",
+        )
 
 
 def _best(wanted: str, names: Iterable[str]) -> list[str]:

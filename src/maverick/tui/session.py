@@ -19,7 +19,7 @@ from maverick.loop.result import ToolOutcome
 from maverick.model import Part, ToolContext
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest
-from maverick.runtime.consent import CallPreview, Grants, GrantScope, consent, preview_call
+from maverick.runtime.consent import CHANGED, CallPreview, Grants, GrantScope, consent, preview_call
 from maverick.tools.coding.shell import LONGEST, Shell
 from maverick.tools.coding.workspace import Workspace
 from maverick.tui.backend import Backend, PreparedAgent
@@ -365,7 +365,12 @@ class Session:
 
         async def ask(preview: CallPreview) -> Answer:
             question = Question(
-                self.agent, request.tool_name, request.arguments, preview, request.reason, grants.scopes
+                self.agent,
+                request.tool_name,
+                request.arguments,
+                preview,
+                request.reason,
+                grants.scopes(preview),
             )
             while (answer := await self._ask(question)) is None:
                 self._reminder.clear()
@@ -377,16 +382,19 @@ class Session:
 
     async def _decide_parked(self) -> bool:
         """Ask for the approvals the run waits for, and record them in its journal; says whether all are decided."""
-        journal = self._backend.journal
+        journal, definition = self._backend.journal, self._prepare().definition
         for approval in await journal.list_approvals():
             if approval.run_id.partition("/")[0] != self.run_id:  # the ids of its subagents have a slash
                 continue
             tool_name, arguments = approval.tool_name, approval.arguments
-            preview = preview_call(tool_name, arguments, self._backend.folder)
+            folder = self._backend.folder if _works_here(definition, tool_name) else None
+            preview = preview_call(tool_name, arguments, folder)
             decided = await self._ask(Question(self.agent, tool_name, arguments, preview))
             if decided is None:
                 return False
             answer, _ = decided
+            if answer.approved and preview != preview_call(tool_name, arguments, folder):
+                answer = ApprovalAnswer(approved=False, reason=CHANGED)
             await journal.decide(
                 approval.approval_id,
                 approved=answer.approved,
@@ -396,3 +404,14 @@ class Session:
                 arguments=answer.arguments,
             )
         return True
+
+
+def _works_here(definition: AgentDefinition[Any], tool_name: str) -> bool:
+    """Whether a tool is one of those that are made for the folder, and none that the agent brings with it."""
+    for tool in definition.tool_config.tools:
+        inner = getattr(tool, "definition", None)
+        if isinstance(inner, AgentDefinition) and not _works_here(inner, tool_name):
+            return False
+        if not isinstance(tool, str) and tool.name == tool_name:
+            return False
+    return True

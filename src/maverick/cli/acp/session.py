@@ -378,7 +378,7 @@ class EditorSession:
                         name=f"Always allow {preview.always} ({_FOR[scope]})",
                         kind="allow_always",
                     )
-                    for scope in self._grants.scopes
+                    for scope in self._grants.scopes(preview)
                 ),
                 schema.PermissionOption(option_id=_REJECT, name="Reject", kind="reject_once"),
             ],
@@ -389,6 +389,6 @@ class EditorSession:
             return request.deny("The user cancelled."), None
         if outcome.option_id == _ALLOW:
             return request.approve(), None
-        if outcome.option_id in self._grants.scopes:
+        if outcome.option_id in self._grants.scopes(preview):
             return request.approve(), GrantScope(outcome.option_id)
         return request.deny("The user rejected it in the editor."), None

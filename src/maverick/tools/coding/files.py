@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from maverick.exceptions import ToolError
@@ -281,13 +281,26 @@ def _difference(path: str, before: str, after: str) -> str:
 
 def diff_lines(change: Change) -> Iterator[str]:
     """The whole change as a unified diff, however large it is, without the lines that name the file."""
-    part = _differing(_lines(change.before or ""), _lines(change.after))
+    part = _differing(*_lines_with_ends(change.before or "", change.after))
     if part.is_large:  # comparing them line by line would take too long, so one replaces the other
-        yield f"@@ -{part.top + 1},{len(part.old)} +{part.top + 1},{len(part.new)} @@"
-        yield from (f"-{line}" for line in part.old)
-        yield from (f"+{line}" for line in part.new)
+        hunk = f"@@ -{part.top + 1},{len(part.old)} +{part.top + 1},{len(part.new)} @@"
+        shown = chain([hunk], (f"-{line}" for line in part.old), (f"+{line}" for line in part.new))
     else:
-        yield from islice(_hunks(change.path, part), 2, None)
+        shown = chain(islice(_hunks(change.path, part), 2, None))
+    for line in shown:
+        yield from line.split("\n")
+
+
+def _lines_with_ends(before: str, after: str) -> tuple[list[str], list[str]]:
+    """The lines of two texts, with how they end where the two are not alike in that."""
+    old, new = _lines(before), _lines(after)
+    both = before + after
+    if both.count("\r\n") not in (0, both.count("\n")) or ("\r\n" in after and "\n" not in before):
+        old, new = (text.removesuffix("\n").split("\n") if text else [] for text in (before, after))
+    if old and new and before.endswith("\n") is not after.endswith("\n"):
+        lines = new if before.endswith("\n") else old
+        lines[-1] += "\n\\ No newline at end of file"
+    return old, new
 
 
 class _Differing(NamedTuple):

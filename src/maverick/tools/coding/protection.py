@@ -19,8 +19,28 @@ PROTECTED = (".git", ".maverick", "maverick.yaml", ".claude", ".agents", ".mcp.j
 
 ASKED = (
     *(".envrc", ".vscode", ".idea", ".devcontainer", ".pre-commit-config.yaml", ".husky", ".githooks"),
-    *("AGENTS.md", "CLAUDE.md"),
-    *(".profile", ".bashrc", ".bash_profile", ".zshrc", ".zshenv", ".zprofile", ".gitconfig", ".ssh"),
+    *(
+        "lefthook.yml",
+        "mise.toml",
+        ".mise.toml",
+        ".gitattributes",
+        ".npmrc",
+        "*.code-workspace",
+        ".zed",
+        ".cursor",
+    ),
+    *("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", ".cursorrules", "copilot-instructions.md"),
+    *(
+        ".profile",
+        ".bashrc",
+        ".bash_profile",
+        ".bash_login",
+        ".bash_aliases",
+        ".zshrc",
+        ".zshenv",
+        ".zprofile",
+    ),
+    *(".zlogin", ".inputrc", ".exrc", ".nvim.lua", ".gdbinit", ".gitconfig", ".ssh", ".config", ".local"),
 )
 """What other programs run or obey automatically; the user may want it changed, and is asked."""
 

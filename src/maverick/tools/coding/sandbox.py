@@ -132,7 +132,7 @@ class Sandbox:
         Raises:
             ToolError: The sandbox is not available any more.
         """
-        names = (*self._workspace.protected, *self._workspace.asked)
+        names = self._workspace.guarded()
         with _placeholders(self._workspace, names), _filter() as calls:
             if self._program is None or calls is None:
                 raise ToolError("The sandbox for commands is not available any more. Tell the user.")
@@ -142,7 +142,8 @@ class Sandbox:
             try:
                 yield made
             finally:
-                made.held_back += _held_back(self._workspace, absent)
+                fresh = set(self._workspace.guarded()).difference(names)
+                made.held_back += _held_back(self._workspace, [*absent, *fresh])
 
     def _words(self, command: str) -> list[str]:
         words = [*_LOCKED, *_system_folders(), "--tmpfs", "/tmp"]  # noqa: S108 - its own, inside
@@ -171,7 +172,7 @@ class Sandbox:
             for folder in PurePosixPath(name).parents:
                 if folder.name:
                     mounts[str(folder)] = "--bind"
-        fixed = (*self._workspace.protected, *self._workspace.asked, *self._workspace.running)
+        fixed = (*self._workspace.guarded(), *self._workspace.running)
         mounts |= dict.fromkeys((*fixed, *self._inner_repositories), "--ro-bind")
         if self._commits and all(self._workspace.identity(name) for name in (".git/config", ".git/hooks")):
             mounts |= {".git": "--bind"} | dict.fromkeys((*GIT_SETTINGS, *GIT_REDIRECTIONS), "--ro-bind")

@@ -84,6 +84,7 @@ class CodingTool(FunctionTool[Any, Any]):
         access: How far it reaches.
         subject: What rules look at in its calls.
         question: Why a person has to be asked about a call, given its subject; empty if not.
+        workspace: The folder whose files it changes, so that a person can be shown how.
         options: What every tool has.
     """
 
@@ -93,12 +94,14 @@ class CodingTool(FunctionTool[Any, Any]):
         access: Access,
         subject: Subject | None = None,
         question: Callable[[str], str] | None = None,
+        workspace: Path | None = None,
         **options: Any,
     ) -> None:
         super().__init__(function, **options)
         self.access = access
         self.subject = subject
         self.question = question
+        self.workspace = workspace
 
 
 def coding_tools(
@@ -127,9 +130,9 @@ def coding_tools(
         ConfigError: A sandbox is wanted and cannot be made here.
     """
     files, path = FileTools(workspace), PathSubject("path", workspace.canonical)
-    write = CodingTool(files.write_file, Access.EDIT, path, workspace.question)
+    write = CodingTool(files.write_file, Access.EDIT, path, workspace.question, workspace.root)
     write.reconcile(files.was_written)
-    edit = CodingTool(files.edit_file, Access.EDIT, path, workspace.question)
+    edit = CodingTool(files.edit_file, Access.EDIT, path, workspace.question, workspace.root)
     edit.reconcile(files.was_edited)
     tools = [
         CodingTool(files.read_file, Access.READ, path, effect=Effect.PURE),

@@ -15,6 +15,7 @@ import stat
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import BinaryIO
 
@@ -37,7 +38,7 @@ class Workspace:
         root: The folder.
         protected: Names of files and folders that may be read but not changed, in whatever folder they are. Commands in
             a sandbox are only kept from those right below the root.
-        asked: Names of files and folders that a person is asked about before they are changed. Commands in a sandbox
+        asked: Names of files and folders, or patterns such as ``*.code-workspace``, that a person is asked about before they are changed. Commands in a sandbox
             cannot change those right below the root.
 
     Raises:
@@ -103,13 +104,29 @@ class Workspace:
             return ""
         names = canonical.casefold().split("/")
         for entry in self.asked:
-            if entry.casefold() in names:
+            if any(fnmatchcase(name, entry.casefold()) for name in names):
                 return f"other programs run or obey what is in {entry} automatically."
         for place in self.running:
             inner = place.casefold().split("/")
             if names[: len(inner)] == inner:
                 return f"{place} is part of what runs this agent, outside any sandbox."
         return ""
+
+    def guarded(self) -> list[str]:
+        """What right below the root is protected or asked about, whether or not it exists; of a pattern, what exists."""
+        names = [*self.protected, *self.asked]
+        with suppress(OSError):
+            for name in os.listdir(self.root):  # noqa: PTH208 - names are all that is needed
+                if name not in names and any(
+                    "*" in entry and fnmatchcase(name.casefold(), entry.casefold()) for entry in self.asked
+                ):
+                    names.append(name)
+        return [name for name in names if "*" not in name]
+
+    def is_protected(self, path: str) -> bool:
+        """Whether a path of the workspace may be read but not changed."""
+        names = {name.casefold() for name in self.locate(path)}
+        return any(entry.casefold() in names for entry in self.protected)
 
     @contextmanager
     def open_folder(self, names: Sequence[str], *, create: bool = False) -> Iterator[int]:
