@@ -246,6 +246,31 @@ async def test_a_session_is_loaded_after_the_process_was_killed_and_can_be_forke
     assert "bread" in (office / "notes.txt").read_text()
 
 
+@pytest.mark.requirement("P10")
+async def test_a_session_goes_on_although_its_agent_was_changed_while_it_was_cut_off(office: Path) -> None:
+    async def never(made: Editor) -> None:
+        made.process.kill()
+        await asyncio.sleep(PATIENCE)
+
+    async with editor(office, "clerk.py") as made:
+        mine = await made.new(office)
+        made.answers.append(never)
+        with pytest.raises(ConnectionError):
+            await made.prompt(mine, "edit into bread")
+    changed = CLERK.replace('"shell", "update_plan"', '"shell"')
+    (office / "clerk.py").write_text(changed, encoding="utf-8")
+
+    async with editor(office, "clerk.py") as made:
+        await made.agent.load_session(cwd=str(office), session_id=mine, mcp_servers=[])
+        await made.prompt(mine, "hello")
+        await made.prompt(mine, "again")
+        shown = made.said()
+
+    assert "the tool 'update_plan' is gone" in shown
+    assert "Heard: edit into bread, hello;" in shown
+    assert "Heard: edit into bread, hello, again;" in shown
+
+
 async def test_a_fork_has_what_was_said_and_leaves_the_other_to_a_terminal(
     office: Path, folder: Folder
 ) -> None:

@@ -21,6 +21,7 @@ from maverick.agents.named_tools import names_coding_tools
 from maverick.agents.running import agent_executor
 from maverick.agents.skills import Skills, load_skills
 from maverick.cli.acp.content import Said, history_of, title_of
+from maverick.cli.acp.interrupted_run import carried_over
 from maverick.cli.acp.tool_calls import kind_of, locations_of, preview_content, shown_arguments
 from maverick.cli.acp.tool_calls import title_of as call_title
 from maverick.cli.acp.updates import Update, UpdateMapper, call_key, readable
@@ -30,7 +31,7 @@ from maverick.config import MaverickConfig
 from maverick.config.mcp_name import group_of
 from maverick.config.mcp_server import HandedServer
 from maverick.exceptions import InvalidInputError, InvalidToolError, RunNotFoundError
-from maverick.journal import Journal, RunStatus
+from maverick.journal import Journal
 from maverick.loop import AgentDefinition, AgentResult
 from maverick.loop.events import AgentActivityEvent
 from maverick.model import ModelInfo, Role, ToolCall, ToolContext, model_info
@@ -39,8 +40,7 @@ from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest
 from maverick.runtime.arguments import checked_run_id
 from maverick.runtime.consent import CallPreview, Grants, GrantScope, consent
-from maverick.runtime.replay import beginning, check_unchanged, load, load_beginning
-from maverick.runtime.worker import Predecessor
+from maverick.runtime.replay import load_beginning
 from maverick.telemetry import log
 from maverick.tools.permissions import ModeSwitch
 
@@ -235,16 +235,11 @@ class EditorSession:
             )
             before = await messages_of(setup.served.journal, runs[-1]) if runs else ()
             if before is None:  # its process has died, or it waits
+                before = await carried_over(
+                    setup.served.journal, runs[-1], executor.fingerprint(definition), self.remark
+                )
+            if before is None:
                 turn.run_id = runs[-1]
-                entries = await load(setup.served.journal, turn.run_id, with_blobs=False)
-                record = await setup.served.journal.get(turn.run_id)
-                if record.status is RunStatus.RUNNING and Predecessor.of(turn.run_id, entries).is_there:
-                    raise InvalidInputError(
-                        "This conversation is being continued in another window or terminal. Wait for it, or stop it there.",
-                        field="session",
-                    )
-                start = beginning(turn.run_id, entries)
-                check_unchanged(start, executor.fingerprint(definition), accept_changes=False)
                 await setup.served.journal.say(turn.run_id, said)
                 run = executor.resume(turn.run_id, definition, signal=turn.signal, on_activity=self._hear)
             else:
