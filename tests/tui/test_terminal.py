@@ -70,6 +70,8 @@ def test_a_person_runs_a_command_sees_a_difference_and_allows_edits_always(tmp_p
         terminal.expect("Allow general to edit greet.txt?")
         terminal.expect("+Hello Ana")
         terminal.answer("a")
+        terminal.expect("Enter allows edits of files in this folder")
+        terminal.answer("Enter")
         terminal.expect(" approved")
         terminal.type("write the file 'b.txt' with content 'tea'")
         terminal.expect("b.txt was made, 1 line.")  # without a question

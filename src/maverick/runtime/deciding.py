@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
-from maverick.journal.approvals import MayApprove
+from maverick.journal.approvals import MayApprove, decided
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.result import AgentResult
 from maverick.runtime.approver import ApprovalAnswer, as_json, check_edited
@@ -197,7 +197,8 @@ class ApprovingExecutor(ABC):
         if decision.arguments is not None and agent is not None:
             path = (await journal.get(asked.run_id)).agent.split("/")
             check_edited(self._agents.tool_of(agent, path, asked.tool_name), decision.arguments)
-        if resume and agent is not None:
+        if resume and agent is not None:  # whatever refuses it does so before the decision
+            decided(asked, may_approve=self._may_approve, **asdict(decision))
             begun = await load_beginning(journal, run_id)
             check_unchanged(begun, self._agents.prepare(agent).fingerprint, accept_changes=False)
         await journal.decide(approval_id, may_approve=self._may_approve, **asdict(decision))
