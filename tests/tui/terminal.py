@@ -37,6 +37,8 @@ class Terminal:
 
     def __enter__(self) -> Self:
         kept = environment(self._home, PYTHONPATH=":".join(sys.path), TERM="xterm-256color")
+        for name in ("COLUMNS", "LINES"):  # of whoever runs the tests
+            kept.pop(name, None)
         command = shlex.join([sys.executable, "-m", "maverick", *self._words])
         ended = "; echo ended with $?; sleep 600"
         columns, lines = self._size

@@ -77,6 +77,7 @@ def test_a_person_runs_a_command_sees_a_difference_and_allows_edits_always(tmp_p
         terminal.expect("b.txt was made, 1 line.")  # without a question
         terminal.press("BTab")
         terminal.expect("accept-edits · ~")
+        terminal.expect("\n ✓")  # the list is read again once the run is over
 
         listed = [line for line in terminal.shown().splitlines() if line.startswith(" ✓")]
         assert len(listed) == 1  # one conversation
