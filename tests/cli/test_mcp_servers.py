@@ -66,8 +66,8 @@ def test_calls_are_asked_about_and_the_run_goes_on_with_the_same_servers(folder:
 
     waiting = folder.main("run", "-p", "sell 'tea'", "--mcp", "shop", "--run-id", "sale")
     folder.main("runs", "approve", "sale")
-    resumed = folder.main("runs", "resume", "sale", "--model", "offline:", "--mcp", "shop")
     forgotten = folder.main("runs", "resume", "sale", "--model", "offline:")
+    resumed = folder.main("runs", "resume", "sale", "--model", "offline:", "--mcp", "shop")
 
     assert waiting.returncode == 3
     assert "mcp__shop__sell may do anything" in waiting.stderr
