@@ -26,6 +26,7 @@ from maverick.cli.acp.tool_calls import preview_content, shown_arguments, title_
 from maverick.model import ToolCall
 from maverick.runtime.consent import preview_call
 from media_files import png
+from programs import needs_sandbox
 from wire.claude_server import ClaudeServer
 
 pytestmark = pytest.mark.requirement("007-ACP")
@@ -189,6 +190,7 @@ async def test_the_mode_decides_at_once_what_is_asked(office: Path) -> None:
     assert [one["currentModeId"] for one in made.updates("current_mode_update")] == ["ask"]
 
 
+@needs_sandbox  # without it, a person is asked about each command
 @pytest.mark.requirement("P4")
 async def test_two_sessions_work_at_once_and_one_is_cancelled(office: Path) -> None:
     async with editor(office, "clerk.py", "--mode", "yolo") as made:
@@ -376,6 +378,7 @@ def test_the_name_of_a_linked_file_is_no_word_of_the_user(name: str, place: str,
     assert place_of((tmp_path / name).as_uri(), tmp_path) == place
 
 
+@needs_sandbox
 async def test_a_process_that_is_told_to_end_leaves_its_run_resumable_and_no_process(
     office: Path, folder: Folder
 ) -> None:
