@@ -92,6 +92,8 @@ def hide() -> None:
         for name in names:
             delattr(owner, name)
     os.supports_dir_fd.clear()
+    if hasattr(os, "process_cpu_count"):  # from Python 3.13 on, it asks sched_getaffinity where there was one
+        setattr(os, "process_cpu_count", os.cpu_count)  # noqa: B010 - not declared for older versions
     setattr(asyncio.SelectorEventLoop, "add_signal_handler", _refused)  # noqa: B010 - not the same type
 
 

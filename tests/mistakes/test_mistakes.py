@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from maverick.exceptions import MaverickError
+from maverick.journal import SqliteJournal
 from mistakes import definitions, journals, models, running, tools  # noqa: F401 - they fill the catalog
 from mistakes.catalog import MISTAKES
 
@@ -20,6 +23,22 @@ RAW = re.compile(
     re.IGNORECASE,
 )
 """Words of libraries and of Python that mean nothing to a newcomer."""
+
+
+@pytest.fixture(autouse=True)
+async def opened(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[SqliteJournal]]:
+    """Close the journals that a mistake leaves open, as newcomers do."""
+    left: list[SqliteJournal] = []
+    make = SqliteJournal.__init__
+
+    def remember(journal: SqliteJournal, *arguments: Any, **options: Any) -> None:
+        make(journal, *arguments, **options)
+        left.append(journal)
+
+    monkeypatch.setattr(SqliteJournal, "__init__", remember)
+    yield left
+    for journal in left:
+        await journal.aclose()
 
 
 @pytest.mark.requirement("ERR-TEACH")

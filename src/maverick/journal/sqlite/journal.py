@@ -215,10 +215,10 @@ class SqliteJournal(Journal):
         self, run_id: str | None, user_id: str | None, status: ApprovalStatus | None
     ) -> list[Approval]:
         found = await self._read(
-            "SELECT approval_id, payload FROM approvals WHERE (?1 IS NULL OR run_id = ?1) "
-            "AND (?2 IS NULL OR run_id IN (SELECT run_id FROM runs WHERE user_id = ?2)) "
-            "AND (?3 IS NULL OR status = ?3) ORDER BY requested_at, approval_id",
-            (run_id, user_id, status),
+            "SELECT approval_id, payload FROM approvals WHERE run_id = coalesce(?, run_id) "
+            "AND (? IS NULL OR run_id IN (SELECT run_id FROM runs WHERE user_id = ?)) "
+            "AND status = coalesce(?, status) ORDER BY requested_at, approval_id",
+            (run_id, user_id, user_id, status),
         )
         return read_approvals(found)
 
@@ -311,7 +311,7 @@ def _delete(run_id: str, db: sqlite3.Connection) -> int:
     named = [row for run in family for row in db.execute(_BLOB_NAMES, run)]
     db.executemany("DELETE FROM run_blobs WHERE run_id = ?", family)
     db.executemany(
-        "DELETE FROM blobs WHERE sha256 = ?1 AND NOT EXISTS (SELECT 1 FROM run_blobs WHERE sha256 = ?1)",
+        "DELETE FROM blobs WHERE sha256 = ? AND sha256 NOT IN (SELECT sha256 FROM run_blobs)",
         named,
     )
     return len(family)

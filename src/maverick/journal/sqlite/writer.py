@@ -54,7 +54,7 @@ def write_entries(db: sqlite3.Connection, append: Append) -> tuple[int, bytes] |
     if append.heard:
         db.execute("DELETE FROM words WHERE number = ? AND run_id = ?", (append.heard, lease.run_id))
         db.execute(
-            "UPDATE runs SET words = (SELECT count(*) FROM words WHERE run_id = ?1) WHERE run_id = ?1",
+            "UPDATE runs SET words = (SELECT count(*) FROM words WHERE run_id = runs.run_id) WHERE run_id = ?",
             (lease.run_id,),
         )
     number, entries = run
