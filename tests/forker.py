@@ -27,7 +27,9 @@ _PRELOADED = (
     "maverick.cli.acp.command", "maverick.cli.chat", "maverick.cli.serve", "maverick.cli.tui", "maverick.chat.runner", "maverick.server.app",
     "maverick.tui.app", "maverick.fleet.worker", "maverick.journal.sqlite.journal",
     "maverick.journal.postgres.journal", "maverick.providers.claude.client", "maverick.providers.openai.client",
-    "maverick.providers.http.aiohttp_transport", "uvicorn", "mcp",
+    "maverick.providers.http.aiohttp_transport", "maverick.providers.offline", "maverick.tools.typed_arguments",
+    "maverick.cli.runs.command", "maverick.cli.runs.list", "maverick.cli.runs.show", "concurrent.futures.thread",
+    "encodings.ascii", "encodings.utf_8_sig", "uvicorn", "mcp", "yaml",
 )  # fmt: skip
 _MOST = 1 << 20
 """How much is told of a start, in bytes at most."""

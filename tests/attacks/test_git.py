@@ -132,7 +132,16 @@ def submodule(repository: Hostile) -> None:
 
 def missing_object(repository: Hostile) -> None:
     """The old text is to be fetched, which starts whatever the settings say."""
-    name = repository.git("rev-parse", "HEAD:notes.txt")
+    take_away(repository, "HEAD:notes.txt")
+
+
+def missing_commit(repository: Hostile) -> None:
+    """What a revision is can only be said of what is fetched first."""
+    take_away(repository, "HEAD")
+
+
+def take_away(repository: Hostile, what: str) -> None:
+    name = repository.git("rev-parse", what)
     (repository.folder / ".git/objects" / name[:2] / name[2:]).unlink()
     repository.set("core.repositoryFormatVersion", "1")
     repository.set("extensions.partialClone", "origin")
@@ -155,6 +164,7 @@ HOSTILE: Mapping[str, Callable[[Hostile], None]] = {
         pager_and_aliases,
         submodule,
         missing_object,
+        missing_commit,
     )
 }
 
@@ -178,11 +188,13 @@ async def test_no_setting_of_a_repository_starts_anything_when_its_changes_are_l
 
     assert not repository.is_sprung(), repository.sprung.read_text(encoding="utf-8")
     assert context.branch == "main"
-    if kind != "missing_object":
+    if not kind.startswith("missing"):
         assert all("+two" in text or "inner" in text for text in said), said
 
 
-@pytest.mark.parametrize("kind", ["clean_filter", "file_system_monitor", "submodule", "missing_object"])
+@pytest.mark.parametrize(
+    "kind", ["clean_filter", "file_system_monitor", "submodule", "missing_object", "missing_commit"]
+)
 def test_the_traps_of_these_tests_spring_when_git_itself_is_asked(kind: str, tmp_path: Path) -> None:
     repository = Hostile(tmp_path)
     HOSTILE[kind](repository)

@@ -50,10 +50,11 @@ async def test_a_sandbox_or_a_search_that_was_planted_in_an_activated_environmen
     answers = [await desk.use("shell", command="echo fine"), await desk.use("grep", pattern="nothing")]
     (tmp_path / "again").mkdir()
     again = Desk(tmp_path / "again", sandbox=True)
-    answers.append(await again.use("shell", command="echo fine"))
+    (again.root / "notes.txt").write_text("a fine day\n", encoding="utf-8")
+    answers += [await again.use("shell", command="echo fine"), await again.use("grep", pattern="day")]
 
     assert not mark.exists()
-    assert ["fine" in answer for answer in answers] == [True, False, True]
+    assert ["fine" in answer for answer in answers] == [True, False, True, True]
 
 
 @pytest.mark.requirement("ATTACK-PROGRAMS")

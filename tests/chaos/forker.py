@@ -12,13 +12,17 @@ import signal
 import sys
 import time
 import traceback
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from typing import NoReturn
 
 import msgspec
 
+from chaos import bench
 from chaos.child import Job, perform
+from maverick.exceptions import ToolError
+from maverick.tools import FunctionTool
 
 STOPPED = 1000
 """Stands for the exit code of a process that has none yet, since it is frozen."""
@@ -31,8 +35,7 @@ _THAW = b"thaw\n"
 
 def main() -> None:
     """Serve until the input ends."""
-    if find_spec("asyncpg"):
-        import_module("maverick.journal.postgres.journal")
+    _warm_up()
     assert "pytest" not in sys.modules, "a child is a plain process"
     gc.freeze()  # so that collecting garbage in a child copies no page of what is imported
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
@@ -52,6 +55,20 @@ def main() -> None:
         frozen = pid if exit_code == STOPPED else 0
         os.write(sys.stdout.fileno(), b"%d\n" % exit_code)
     _discard(frozen)
+
+
+def _warm_up() -> None:
+    """Do once what every child would do for itself when it first needs it, which is most of what a short one does."""
+    for name in ("concurrent.futures.thread", "encodings.ascii"):
+        import_module(name)
+    if find_spec("asyncpg"):
+        import_module("maverick.journal.postgres.journal")
+    for tool in vars(bench).values():
+        if isinstance(tool, FunctionTool):
+            with suppress(
+                ToolError
+            ):  # no arguments are wrong ones, and what checks them is made all the same
+                tool.check({})
 
 
 def _read_line() -> bytes:
