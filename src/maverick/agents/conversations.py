@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from maverick.config.loading import own_folder, persons_home
+from maverick.config.own_files import own_folder, persons_home
 from maverick.config.trust import Trust, digest
 from maverick.exceptions import ConfigError, InvalidInputError, RunNotFoundError
 from maverick.journal import Journal

@@ -34,7 +34,7 @@ from maverick.agents.python_source import definitions_in, load_python
 from maverick.agents.registry import AgentRegistry, Registered, registry
 from maverick.agents.tool_names import CODING_TOOLS
 from maverick.config import MaverickConfig
-from maverick.config.loading import persons_home
+from maverick.config.own_files import persons_home
 from maverick.config.trust import ADVICE, AGENT_FOLDERS, Trust
 from maverick.exceptions import AgentError, AgentNotFoundError, ErrorKind, InvalidInputError
 from maverick.loop import AgentDefinition, Input, PromptConfig, ToolConfig

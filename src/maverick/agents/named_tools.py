@@ -7,8 +7,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maverick.config.loading import persons_home
-from maverick.config.mcp_name import group_of, server_of
+from maverick.config.mcp_server import group_of, server_of
+from maverick.config.own_files import persons_home
 from maverick.loop.definition import AgentDefinition, AgentTool
 from maverick.model import ToolContext
 from maverick.runtime.approver import ApprovalRequest, Approver, ask

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from maverick.agents.front_matter import read_front_matter
 from maverick.agents.instructions import instructions_for
-from maverick.config.loading import persons_home
+from maverick.config.own_files import persons_home
 from maverick.config.trust import SKILL_FOLDERS, Trust, folders_of_project
 from maverick.exceptions import AgentError, InvalidInputError, ToolError, describe_unknown
 from maverick.model import Effect

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from maverick.config import load_config
-from maverick.config.loading import own_folder
+from maverick.config.own_files import own_folder
 from maverick.exceptions import AgentError, TimeoutError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal

@@ -18,8 +18,9 @@ from maverick.cli.new_file import write_new_file
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
 from maverick.config import DEFAULT, AgentConfig, MaverickConfig, Secret, Setting, load_config
-from maverick.config.loading import own_folder, persons_home, read_small_file, settings_in
+from maverick.config.loading import settings_in
 from maverick.config.mcp_servers import MCPServers, load_mcp_servers
+from maverick.config.own_files import own_folder, persons_home, read_small_file
 from maverick.config.provider_names import model_name_problem
 from maverick.config.settings import MCP_SERVERS, SECTIONS, Section
 from maverick.config.trust import SETTINGS_FILE

@@ -26,9 +26,9 @@ from maverick.cli.new_file import write_new_file
 from maverick.cli.screen import Screen, one_line, printable, shortened
 from maverick.config import DEFAULT, AgentConfig, MaverickConfig, load_config
 from maverick.config.installation import install_command
-from maverick.config.loading import own_folder, persons_home
 from maverick.config.mcp_server import MCPServer
 from maverick.config.mcp_servers import load_mcp_servers
+from maverick.config.own_files import own_folder, persons_home
 from maverick.config.programs import find_program, helper_environment
 from maverick.config.settings import is_address
 from maverick.exceptions import ConfigError, MaverickError

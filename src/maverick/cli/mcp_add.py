@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +10,8 @@ import msgspec
 
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.screen import Screen
-from maverick.config.loading import own_folder, read_small_file
-from maverick.config.mcp_servers import OF_OTHER_PROGRAMS, check_server, servers_in
+from maverick.config.mcp_servers import OF_OTHER_PROGRAMS, read_server, servers_in
+from maverick.config.own_files import own_folder, read_small_file, replace_file
 from maverick.exceptions import ConfigError, InvalidInputError, describe_unknown
 
 
@@ -34,7 +32,7 @@ def add_server(options: argparse.Namespace) -> int:
     more = {"headers": dict(options.headers), "env": dict(options.environment)}
     settings = {**where, **{name: value for name, value in more.items() if value}}
     file = own_folder() / "mcp.json"
-    check_server(file, options.name, settings)
+    read_server(file, options.name, settings)  # whatever is wrong with it is better said now
     settings_file = file.with_name("config.yaml")  # of the person's own, too; a project's files are not asked
     if options.name in servers_in(settings_file, read_small_file(settings_file)):
         raise ConfigError(
@@ -76,8 +74,7 @@ def remove_server(options: argparse.Namespace) -> int:
 def _write(file: Path, servers: dict[str, Any]) -> None:
     """Write the servers; a file of another program's form keeps what else is in it. Only its owner may read it."""
     kept: dict[str, Any] = msgspec.json.decode(read_small_file(file) or b"{}")
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = file.resolve()  # a link, such as one into a folder of settings that is shared, stays one
-    with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as written:
-        written.write(msgspec.json.format(msgspec.json.encode({**kept, OF_OTHER_PROGRAMS: servers})))
-    os.replace(written.name, file)  # noqa: PTH105 - the temporary file's name is a str
+    content = msgspec.json.format(msgspec.json.encode({**kept, OF_OTHER_PROGRAMS: servers}))
+    replace_file(
+        file.resolve(), content
+    )  # a link, such as one into a folder of settings that is shared, stays one

@@ -10,7 +10,7 @@ from maverick.agents.tool_names import CODING_TOOLS
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.new_file import write_new_file
 from maverick.cli.screen import Screen
-from maverick.config.loading import own_folder
+from maverick.config.own_files import own_folder
 from maverick.exceptions import InvalidInputError
 from maverick.loop import AgentDefinition
 

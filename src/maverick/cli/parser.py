@@ -117,9 +117,8 @@ def dollars(text: str) -> float:
 
 def seconds(text: str) -> float:
     """An argument that is a length of time: ``90``, ``90s``, ``5m`` or ``1h30m``."""
-    from maverick.config.duration import (
-        parse_duration,
-    )  # here, since the settings it belongs to are slow to load
+    # Here, since the settings it belongs to are slow to load.
+    from maverick.config.model_settings import parse_duration
 
     plain = text.isascii() and text.isdigit()
     total = float(text[:20]) if plain else parse_duration(text)

@@ -13,9 +13,10 @@ from maverick.agents.discovery import agent_files
 from maverick.agents.instructions import project_instructions
 from maverick.agents.skills import skill_folders
 from maverick.cli.screen import Screen
-from maverick.config.loading import deciding_settings, own_choice, persons_home, read_small_file, settings_in
+from maverick.config.loading import deciding_settings, own_choice, settings_in
 from maverick.config.mcp_server import MCPServer
 from maverick.config.mcp_servers import defines_server, read_server, servers_in
+from maverick.config.own_files import persons_home, read_small_file
 from maverick.config.trust import ADVICE, FILES, PERMISSIONS_FILE, SETTINGS_FILE, Trust, digest
 from maverick.exceptions import ConfigError
 from maverick.runtime.consent import visible

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from msgspec import Struct, structs
 
-from maverick.config.mcp_name import group_of
+from maverick.config.mcp_server import group_of
 from maverick.exceptions import InvalidInputError
 from maverick.loop import (
     AgentDefinition,

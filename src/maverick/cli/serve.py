@@ -30,7 +30,7 @@ from maverick.cli.served_agents import served_agents
 from maverick.cli.settings import load_settings
 from maverick.config import MaverickConfig
 from maverick.config.installation import extra_needed
-from maverick.config.loading import own_folder
+from maverick.config.own_files import own_folder
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal

@@ -8,7 +8,7 @@ from pathlib import Path
 from maverick.cli.exit_codes import FAILURE, SUCCESS
 from maverick.cli.project_trust import show, trust_folder, untrusted_in
 from maverick.cli.screen import Screen
-from maverick.config.loading import own_folder, persons_home
+from maverick.config.own_files import own_folder, persons_home
 from maverick.config.trust import Trust
 from maverick.exceptions import InvalidInputError
 from maverick.runtime.consent import Grants, visible

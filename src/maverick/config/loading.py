@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from maverick.config.model_settings import MODEL_SETTINGS
+from maverick.config.own_files import persons_home, read_small_file
 from maverick.config.settings import (
     ARGUMENT,
     MCP_SERVERS,
     SECTIONS,
     TIMEOUTS,
-    AgentConfig,
     MaverickConfig,
+    Section,
     TemporalConfig,
 )
 from maverick.config.trust import ADVICE, SETTINGS_FILE, Trust
@@ -25,15 +25,12 @@ from maverick.exceptions import ConfigError
 _logger = logging.getLogger(__name__)
 _logger.addHandler(logging.NullHandler())
 
-_LARGEST_FILE = 64 * 1024  # bytes; PyYAML is slow, and no settings are this long
 _HARMLESS = frozenset(
     f"agent.{name}" for name in ("model", *TIMEOUTS, *MODEL_SETTINGS) if name not in ("server_tools", "extra")
 )
 """What a project may set without being trusted; all else decides where data goes or what runs: a provider's own tools
 search the web or run code with what was said, and a field of a request can be anything."""
 
-_ADDRESS = "address"
-"""What is set of Temporal where nothing but a text is given."""
 _FILES_FOR_MODELS = ("cassette", "local")
 """The providers whose models are files: a project's own would answer in place of the user's."""
 
@@ -71,16 +68,14 @@ def load_config(
     }
     project_layer, ignored = _from_project(cwd or Path(), home_folder, environ, _who(own, said))
     merged: _Layer = {**own, **project_layer, **said}
-    values: dict[str, dict[str, Any]] = {"": {}, **{section: {} for section in SECTIONS}}
+    sources = {field: source for field, (_, source) in merged.items()}
+    values: dict[str, dict[str, Any]] = {section: {} for section in ("", *SECTIONS)}
     for field, (value, _) in merged.items():
         section, _, name = field.rpartition(".")
         values[section][name] = value
-    sources = {field: source for field, (_, source) in merged.items()}
-    own_values = values.pop("")
-    sections: dict[str, Any] = {
-        section: SECTIONS[section](**given, sources=sources) for section, given in values.items()
-    }
-    return MaverickConfig(**sections, **own_values, sources=sources, ignored=ignored)
+    for name, kind in SECTIONS.items():
+        values[""][name] = kind(**values[name], sources=sources)
+    return MaverickConfig(**values[""], sources=sources, ignored=ignored)
 
 
 def own_choice(home: Path | None) -> Mapping[str, str]:
@@ -175,48 +170,25 @@ def parse_settings(path: Path, content: bytes) -> object:
     raise ConfigError(problem, source=str(path))
 
 
-def read_small_file(path: Path) -> bytes:
-    """The content of a file; empty if there is none.
-
-    Raises:
-        ConfigError: It is not a file, cannot be read, or is too large for settings.
-    """
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
-            raise ConfigError(f"{path} is not a file. Move it away, or make it one.", source=str(path))
-        with path.open("rb") as file:
-            content = file.read(_LARGEST_FILE + 1)
-    except (FileNotFoundError, NotADirectoryError):
-        return b""
-    except OSError as error:
-        problem = f"{path} could not be read: {error.strerror}. Check its permissions."
-        raise ConfigError(problem, source=str(path)) from error
-    if len(content) > _LARGEST_FILE:
-        problem = f"{path} is larger than {_LARGEST_FILE // 1024} KiB. Keep only settings in it."
-        raise ConfigError(problem, source=str(path))
-    return content
-
-
 def _from_environment(environ: Mapping[str, str]) -> _Layer:
+    fields = {
+        "MAVERICK_" + section.dotted(name).upper().replace(".", "_"): section.dotted(name)
+        for section in (*SECTIONS.values(), MaverickConfig)
+        for name in section.settings()
+        if name not in SECTIONS
+    }
+    fields["MAVERICK_TEMPORAL"] = fields.pop("MAVERICK_TEMPORAL_ADDRESS")
     prefix = "MAVERICK_AGENT_"
-    fields = {prefix + name.upper(): AgentConfig.dotted(name) for name in AgentConfig.settings()}
     for variable in environ:
         if variable.startswith(prefix) and variable not in fields:
             from difflib import get_close_matches  # here, since most people have no such variable
 
-            suffixes = [known.removeprefix(prefix) for known in fields]
+            suffixes = [known.removeprefix(prefix) for known in fields if known.startswith(prefix)]
             for nearest in get_close_matches(variable.removeprefix(prefix), suffixes, n=1, cutoff=0.7):
                 raise ConfigError(
                     f"{variable} sets nothing. Did you mean {prefix}{nearest}? Correct its name, or unset it.",
                     source=variable,
                 )
-    fields |= {
-        f"MAVERICK_{name.upper()}": name
-        for name in ("journal", "database", "agents", "rate_limits", "max_runs_per_user")
-    }
-    for name in TemporalConfig.settings():
-        suffix = "" if name == _ADDRESS else f"_{name.upper()}"
-        fields[f"MAVERICK_TEMPORAL{suffix}"] = TemporalConfig.dotted(name)
     return {
         field: (environ[variable], variable)
         for variable, field in fields.items()
@@ -224,59 +196,25 @@ def _from_environment(environ: Mapping[str, str]) -> _Layer:
     }
 
 
-def _flattened(tree: object, source: str) -> _Layer:
+def _flattened(tree: object, source: str, section: str = "") -> _Layer:
+    known: type[Section] = SECTIONS[section] if section else MaverickConfig
+    if known is TemporalConfig and isinstance(tree, str):
+        tree = {"address": tree}
+    if tree is None and section:
+        return {}
     if not isinstance(tree, Mapping):
-        raise _not_settings("", source)
+        start = f"{section}: expected" if section else "Expected"
+        raise ConfigError(
+            f"{start} settings, each as 'name: value' (from {source}). Look for a missing colon or space.",
+            source=source,
+            field=section or None,
+        )
     layer: _Layer = {}
     for name, value in tree.items():
-        if name not in MaverickConfig.settings():
-            raise MaverickConfig.unknown(name, source)
-        if name in SECTIONS:
-            layer |= _flattened_section(name, value, source)
-        elif value is not None:
-            layer[name] = (value, source)
-    return layer
-
-
-def _flattened_section(section: str, settings: object, source: str) -> _Layer:
-    known = SECTIONS[section]
-    if known is TemporalConfig and isinstance(settings, str):
-        settings = {_ADDRESS: settings}
-    if not isinstance(settings, Mapping | None):
-        raise _not_settings(section, source)
-    layer: _Layer = {}
-    for name, value in (settings or {}).items():
         if name not in known.settings():
             raise known.unknown(name, source)
-        if value is not None:
+        if name in SECTIONS and not section:
+            layer |= _flattened(value, source, name)
+        elif value is not None:
             layer[known.dotted(name)] = (value, source)
     return layer
-
-
-def _not_settings(section: str, source: str) -> ConfigError:
-    """The error for something that is no list of settings at all."""
-    start = f"{section}: expected" if section else "Expected"
-    problem = f"{start} settings, each as 'name: value' (from {source}). Look for a missing colon or space."
-    return ConfigError(problem, source=source, field=section or None)
-
-
-def persons_home() -> Path | None:
-    """The person's home, if they have one."""
-    try:
-        return Path.home()
-    except RuntimeError:  # the user of a container may have none
-        return None
-
-
-def own_folder() -> Path:
-    """Where the person's own files are kept: ``.maverick`` in their home.
-
-    Raises:
-        ConfigError: They have no home.
-    """
-    home = persons_home()
-    if home is None:
-        raise ConfigError(
-            "You have no home folder to keep this in. Set the variable HOME to a folder of yours."
-        )
-    return home / ".maverick"

@@ -1,4 +1,4 @@
-"""One MCP server as it is written down: where it is, and what agents may do with it."""
+"""One MCP server as it is written down: where it is, what agents may do with it, and what its tools are called."""
 
 from __future__ import annotations
 
@@ -24,7 +24,32 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _SECRET = re.compile(r"authorization|token|secret|passw|api.?key|cookie|credential", re.IGNORECASE)
 _EFFECTS = ("pure", "keyed", "irreversible")
 
+_BEGINNING, _BETWEEN = "mcp__", "__"
+"""How the names of tools are made: ``mcp__server__tool``, and ``mcp__server`` for all tools of a server."""
+
 S = TypeVar("S", bound=Struct)
+
+
+def group_of(server: str) -> str:
+    """The name that stands for all tools of a server."""
+    return f"{_BEGINNING}{server}"
+
+
+def prefix_of(server: str) -> str:
+    """What the names of a server's tools begin with."""
+    return f"{_BEGINNING}{server}{_BETWEEN}"
+
+
+def server_of(tool: str) -> str | None:
+    """The server that a name of one or all of its tools is about; nothing if it is another tool's name."""
+    if not tool.startswith(_BEGINNING):
+        return None
+    return tool.removeprefix(_BEGINNING).partition(_BETWEEN)[0]
+
+
+def server_problem(source: str, name: str, problem: str) -> ConfigError:
+    """The error for something that a file says of a server."""
+    return ConfigError(f"{source}: MCP server {name!r}: {problem}", source=source, field=name)
 
 
 class _Narrowing(Struct, frozen=True):
@@ -79,8 +104,7 @@ class MCPServer(Struct, frozen=True, kw_only=True):
         Raises:
             ConfigError: Something in them is not as it should be. No value is in the message: it may be a secret.
         """
-        told = {**settings, "name": name, "source": source, "project": project}
-        return _converted(told, cls, source, name)
+        return _converted({**settings, "name": name, "source": source, "project": project}, cls, source, name)
 
     @property
     def transport(self) -> str:
@@ -132,16 +156,13 @@ class MCPServer(Struct, frozen=True, kw_only=True):
         """
         for setting in settings:
             if setting not in _Narrowing.__struct_fields__:
-                raise self._problem(
-                    f"{setting}: a project can only narrow a server of yours, with tools and approval.",
-                    source,
-                )
+                problem = f"{setting}: a project can only narrow a server of yours, with tools and approval."
+                raise server_problem(source, self.name, problem)
         less = _converted(settings, _Narrowing, source, self.name)
-        return msgspec.structs.replace(
-            self,
-            tools=_common(self.tools, less.tools),
-            approval=_either(self.approval, less.approval),
-        )
+        tools = self.tools if less.tools is None else less.tools
+        if self.tools is not None:
+            tools = [tool for tool in self.tools if tool in (tools or ())]
+        return msgspec.structs.replace(self, tools=tools, approval=_either(self.approval, less.approval))
 
     def address(self, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Where it is, with the values of its variables: what a ``ServerAddress`` is made of.
@@ -211,9 +232,8 @@ class MCPServer(Struct, frozen=True, kw_only=True):
                         f"{setting}.{name}: keep secrets out of files. Write ${{VARIABLE}}, and set the variable."
                     )
 
-    def _problem(self, problem: str, source: str = "") -> ConfigError:
-        source = source or self.source
-        return ConfigError(f"{source}: MCP server {self.name!r}: {problem}", source=source, field=self.name)
+    def _problem(self, problem: str) -> ConfigError:
+        return server_problem(self.source, self.name, problem)
 
 
 class HandedServer(MCPServer, frozen=True, kw_only=True):
@@ -240,15 +260,8 @@ def _converted(settings: Mapping[str, object], kind: type[S], source: str, name:
         return msgspec.convert(settings, kind)
     except msgspec.ValidationError as error:
         problem, _, setting = str(error).replace("`", "").partition(" - at $.")
-        said = f"{source}: MCP server {name!r}: {setting}: {problem[:1].lower()}{problem[1:]}."
     # Raised out here, so that the error has no cause: it could quote a key.
-    raise ConfigError(said, source=source, field=name)
-
-
-def _common(own: list[str] | None, other: list[str] | None) -> list[str] | None:
-    if own is None or other is None:
-        return own if other is None else other
-    return [tool for tool in own if tool in other]
+    raise server_problem(source, name, f"{setting}: {problem[:1].lower()}{problem[1:]}.")
 
 
 def _either(own: bool | list[str], other: bool | list[str]) -> bool | list[str]:

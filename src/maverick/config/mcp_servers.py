@@ -21,8 +21,9 @@ from pathlib import Path
 
 import msgspec
 
-from maverick.config.loading import parse_settings, persons_home, read_small_file
-from maverick.config.mcp_server import SETTINGS, MCPServer
+from maverick.config.loading import parse_settings
+from maverick.config.mcp_server import SETTINGS, MCPServer, server_problem
+from maverick.config.own_files import persons_home, read_small_file
 from maverick.config.settings import MCP_SERVERS
 from maverick.config.trust import ADVICE, MCP_FILE, SETTINGS_FILE, Trust
 from maverick.exceptions import ConfigError, describe_unknown
@@ -100,17 +101,8 @@ def defines_server(settings: object) -> bool:
     return isinstance(settings, Mapping) and bool({"command", "url"} & settings.keys())
 
 
-def check_server(file: Path, name: str, settings: Mapping[str, object]) -> None:
-    """Check what is to be written down about a server.
-
-    Raises:
-        ConfigError: Something about it is not as it should be.
-    """
-    MCPServer.read(name, _checked(file, name, settings), str(file))
-
-
-def read_server(file: Path, name: str, settings: object, project: str) -> MCPServer:
-    """A server that a project's file defines.
+def read_server(file: Path, name: str, settings: object, project: str = "") -> MCPServer:
+    """A server that the person's own file, or a project's, defines.
 
     Raises:
         ConfigError: Something about it is not as it should be.
@@ -134,35 +126,30 @@ def _take(
             checked = _checked(file, name, settings)
             if defines and not trusted:
                 found.untrusted.add(name)
-                raise _problem(
-                    str(file), name, f"this file is the project's, and you have not trusted it. {ADVICE}"
-                )
+                problem = f"this file is the project's, and you have not trusted it. {ADVICE}"
+                raise server_problem(str(file), name, problem)
             if defines or not project:
                 found.servers[name] = MCPServer.read(name, checked, str(file), project)
+            elif name in found.servers:
+                found.servers[name] = found.servers[name].narrowed_by(checked, str(file))
             else:
-                found.servers[name] = _narrowed(found, name, checked, str(file))
-        except ConfigError as problem:
-            found.problems[name] = problem
-
-
-def _narrowed(found: MCPServers, name: str, settings: Mapping[str, object], source: str) -> MCPServer:
-    if name not in found.servers:
-        raise _problem(source, name, "expected a command or a url; no server of yours has this name.")
-    return found.servers[name].narrowed_by(settings, source)
+                problem = "expected a command or a url; no server of yours has this name."
+                raise server_problem(str(file), name, problem)
+        except ConfigError as error:
+            found.problems[name] = error
 
 
 def _checked(file: Path, name: str, settings: object) -> Mapping[str, object]:
     if not _NAME.fullmatch(name):
-        raise _problem(
-            str(file), name, "a server's name is letters, digits and '-', with single '_' between them."
-        )
+        problem = "a server's name is letters, digits and '-', with single '_' between them."
+        raise server_problem(str(file), name, problem)
     if not isinstance(settings, Mapping) or not all(isinstance(key, str) for key in settings):
-        raise _problem(str(file), name, "expected settings: a command, or a url.")
+        raise server_problem(str(file), name, "expected settings: a command, or a url.")
     if file.suffix == ".json":  # other programs have settings of their own in it
         return {key: value for key, value in settings.items() if key in SETTINGS}
     for key in settings:
         if key not in SETTINGS:
-            raise _problem(str(file), name, describe_unknown("setting", key, SETTINGS))
+            raise server_problem(str(file), name, describe_unknown("setting", key, SETTINGS))
     return {key: value for key, value in settings.items() if value is not None}
 
 
@@ -189,7 +176,3 @@ def _named(file: Path, servers: object, expected: str) -> Mapping[str, object]:
     if not isinstance(servers, Mapping) or not all(isinstance(name, str) for name in servers):
         raise ConfigError(f"{file}: expected {expected}.", source=str(file), field=MCP_SERVERS)
     return servers
-
-
-def _problem(source: str, name: str, problem: str) -> ConfigError:
-    return ConfigError(f"{source}: MCP server {name!r}: {problem}", source=source, field=name)

@@ -54,6 +54,16 @@ _PATH = re.compile(r"\$\.(\w+)")
 _DEFAULTS: Mapping[str, tuple[object, ...]] = {"max_tokens": (0, "0"), "temperature": (-1, "-1")}
 """Values, also as texts, that stand for the provider's default as ``None`` does."""
 EMPTY: Mapping[str, object] = {"stop_sequences": (), "server_tools": (), "extra": {}}
+_UNIT_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
+_DURATION = re.compile(f"(?:{_PART.pattern})+")
+
+
+def parse_duration(text: str) -> float | None:
+    """The seconds that a text such as ``90s``, ``5m`` or ``1h30m`` stands for; ``None`` if it is no such text."""
+    if not _DURATION.fullmatch(text.strip()):
+        return None
+    return sum(float(amount) * _UNIT_SECONDS[unit] for amount, unit in _PART.findall(text))
 
 
 def normalized(name: str, value: object) -> object:

@@ -10,13 +10,12 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, NamedTuple, cast
 
 import msgspec
 from msgspec import Meta
 
-from maverick.config.duration import parse_duration
 from maverick.config.model_settings import (
     MODEL_SETTINGS,
     Cache,
@@ -32,6 +31,7 @@ from maverick.config.model_settings import (
     annotated_settings,
     is_set,
     normalized,
+    parse_duration,
 )
 from maverick.exceptions import ConfigError, describe_unknown
 
@@ -52,7 +52,6 @@ _ADDRESS = r"https?://([^\s/?#@:\[\]\\]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?(/\S*)
 _KEY = r"[!-~]+"
 _LONGEST_QUOTE = 30  # characters; keys are longer, and get pasted where they do not belong
 _MOST_SECONDS = 1e9
-_TEXT = r"\S"
 
 
 class Secret:
@@ -151,7 +150,13 @@ class Section:
                 object.__setattr__(self, name, _converted(name, written, kind))
                 continue
             # Raised out here, because inside the block the new error would keep the old one and the value in it.
-            raise self._does_not_fit(name, expected, written, is_secret=Secret in _parts(kind))
+            field, found = self.dotted(name), _quoted(written)
+            if Secret in _parts(kind):
+                found = "something else, not shown"
+            source = self.sources.get(field, ARGUMENT)
+            problem = f"{field}: expected {expected}, got {found} (from {source})."
+            advice = "Correct it there, or remove it to use the default."
+            raise ConfigError(f"{problem} {advice}", source=source, field=field)
 
     @classmethod
     def settings(cls) -> Mapping[str, tuple[Any, str]]:
@@ -172,9 +177,8 @@ class Section:
             known += [MCP_SERVERS]
             known += [part.dotted(name) for part in SECTIONS.values() for name in part.settings()]
         problem = describe_unknown(f"{cls.section} setting".strip(), shown, known)
-        return ConfigError(
-            f"{problem} Correct or remove it (from {source}).", source=source, field=cls.dotted(shown)
-        )
+        advice = f"Correct or remove it (from {source})."
+        return ConfigError(f"{problem} {advice}", source=source, field=cls.dotted(shown))
 
     def source_of(self, name: str) -> str:
         """Where the value of a setting came from: a file, a variable, the program, or the default."""
@@ -183,16 +187,6 @@ class Section:
 
     def _default(self, name: str) -> object:
         return self.__dataclass_fields__[name].default
-
-    def _does_not_fit(self, name: str, expected: str, written: object, *, is_secret: bool) -> ConfigError:
-        source = self.sources.get(self.dotted(name), ARGUMENT)
-        found = "something else, not shown" if is_secret else _quoted(written)
-        return ConfigError(
-            f"{self.dotted(name)}: expected {expected}, got {found} (from {source}). "
-            "Correct it there, or remove it to use the default.",
-            source=source,
-            field=self.dotted(name),
-        )
 
 
 _Seconds = Annotated[
@@ -209,11 +203,11 @@ class AgentConfig(Section):
 
     section: ClassVar[str] = "agent"
 
-    provider: Annotated[str, Meta(pattern=_TEXT, description="a provider's name, such as 'claude'")] = (
+    provider: Annotated[str, Meta(pattern=r"\S", description="a provider's name, such as 'claude'")] = (
         "claude"
     )
     """Whose model it is."""
-    model: Annotated[str, Meta(pattern=_TEXT, description="a model's name")] = "claude-sonnet-5-5"
+    model: Annotated[str, Meta(pattern=r"\S", description="a model's name")] = "claude-sonnet-5-5"
     """The model, as its provider names it; the default is for the providers of Claude."""
     max_tokens: MaxTokens = None
     """The most tokens an answer may have, unless a request says otherwise; 0 is the provider's default, too."""
@@ -254,11 +248,9 @@ class AgentConfig(Section):
     @property
     def api_key_variables(self) -> tuple[str, ...]:
         """The environment variables a key is looked for in, in order, when ``api_key`` is empty."""
-        if self.provider.startswith("claude"):
-            return ("MAVERICK_AGENT_API_KEY", "ANTHROPIC_API_KEY")
-        if self.provider.startswith("openai"):
-            return ("MAVERICK_AGENT_API_KEY", "OPENAI_API_KEY")
-        return ("MAVERICK_AGENT_API_KEY",)
+        owners = {"claude": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+        usual = (name for family, name in owners.items() if self.provider.startswith(family))
+        return ("MAVERICK_AGENT_API_KEY", *usual)
 
     def api_key_variable(self, environ: Mapping[str, str] | None = None) -> str | None:
         """The first of ``api_key_variables`` that is set in the environment, by default the process's."""
@@ -295,10 +287,8 @@ def shown_setting(value: Any) -> str | float | None:  # noqa: ANN401 - whatever 
     if isinstance(value, Secret):
         return HIDDEN
     if isinstance(value, tuple | dict):
-        return (
-            ", ".join(str(item.get("type", HIDDEN)) if isinstance(item, dict) else item for item in value)
-            or None
-        )
+        names = (str(item.get("type", HIDDEN)) if isinstance(item, dict) else item for item in value)
+        return ", ".join(names) or None
     return cast("str | float | None", value)
 
 
@@ -384,26 +374,21 @@ class MaverickConfig(Section):
 
     def describe(self, environ: Mapping[str, str] | None = None) -> list[Setting]:
         """Every setting with where it came from, secrets hidden; a key may also be found in the environment."""
-        key_variable = self.agent.api_key_variable(environ)
-        settings = []
-        for name in AgentConfig.settings():
-            value = getattr(self.agent, name)
-            shown, source = shown_setting(value), self.agent.source_of(name)
-            if name == "api_key" and value is None and key_variable:
-                shown, source = HIDDEN, key_variable
-            settings.append(Setting(AgentConfig.dotted(name), shown, source))
-        for name in TemporalConfig.settings():
-            shown, source = shown_setting(getattr(self.temporal, name)), self.temporal.source_of(name)
-            settings.append(Setting(TemporalConfig.dotted(name), shown, source))
-        for name in ("journal", "database"):
+        agent = self.agent
+        if agent.api_key is None and (variable := agent.api_key_variable(environ)):
+            agent = replace(
+                agent, api_key=Secret(HIDDEN), sources={**agent.sources, "agent.api_key": variable}
+            )
+        values = {
+            section.dotted(name): (shown_setting(getattr(section, name)), section.source_of(name))
+            for section in (agent, self.temporal, self)
+            for name in section.settings()
+            if name not in SECTIONS
+        }
+        for name in ("journal", "database"):  # a path has no password in it, as an address may
             place = getattr(self, name).get_secret_value()
-            settings.append(Setting(name, HIDDEN if "://" in place else place, self.source_of(name)))
-        return [
-            *settings,
-            Setting("agents", ", ".join(self.agents) or None, self.source_of("agents")),
-            Setting("rate_limits", ", ".join(self.rate_limits or ()) or None, self.source_of("rate_limits")),
-            Setting("max_runs_per_user", self.max_runs_per_user, self.source_of("max_runs_per_user")),
-        ]
+            values[name] = (HIDDEN if "://" in place else place, values[name][1])
+        return [Setting(name, *found) for name, found in values.items()]
 
 
 def is_address(text: str) -> bool:

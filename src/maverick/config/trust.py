@@ -14,7 +14,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from maverick.config.accepted_hashes import AcceptedHashes
+import msgspec
+
+from maverick.config.own_files import replace_file
+from maverick.exceptions import ConfigError
 
 SETTINGS_FILE, MCP_FILE, PERMISSIONS_FILE = "maverick.yaml", ".mcp.json", ".maverick/permissions.yaml"
 """The files of a project that are trusted by what is in them."""
@@ -31,6 +34,58 @@ ADVICE = "Look at it, then run: maverick trust"
 
 _FOLDER, _BY_PATH = "folder", "by path"
 _GRANTS = "trust.json"
+
+
+class AcceptedHashes:
+    """Hashes of what a person has accepted, by owner and name.
+
+    Args:
+        file: Where they are kept; without one, as long as this object lives.
+
+    Raises:
+        ConfigError: The file does not hold hashes.
+    """
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._file = file
+        self._hashes: dict[str, dict[str, str]] = {}
+        self._read()
+
+    def of(self, owner: str) -> Mapping[str, str] | None:
+        """The hashes of an owner, if there ever were any."""
+        return self._hashes.get(owner)
+
+    def owners(self) -> list[str]:
+        """Those of whom something was accepted."""
+        return list(self._hashes)
+
+    def remove(self, owner: str) -> bool:
+        """Forget all that was accepted of an owner; returns whether there was anything."""
+        self._read()
+        found = self._hashes.pop(owner, None) is not None
+        self._write()
+        return found
+
+    def add(self, owner: str, hashes: Mapping[str, str]) -> None:
+        """Accept something of an owner's, in place of what had the same names."""
+        self._read()  # another process may have added to it
+        self._hashes[owner] = {**self._hashes.get(owner, {}), **hashes}
+        self._write()
+
+    def _read(self) -> None:
+        if self._file is None:
+            return
+        try:
+            self._hashes = msgspec.json.decode(self._file.read_bytes(), type=dict[str, dict[str, str]])
+        except FileNotFoundError:
+            self._hashes = {}
+        except (OSError, msgspec.DecodeError) as error:
+            problem = f"{self._file} does not hold what was accepted. Remove it to be asked again."
+            raise ConfigError(problem, source=str(self._file)) from error
+
+    def _write(self) -> None:
+        if self._file is not None:
+            replace_file(self._file, msgspec.json.format(msgspec.json.encode(self._hashes, order="sorted")))
 
 
 class Trust:

@@ -17,9 +17,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, structs
 
-from maverick.config.accepted_hashes import AcceptedHashes
-from maverick.config.loading import persons_home
-from maverick.config.trust import folder_key
+from maverick.config.own_files import persons_home
+from maverick.config.trust import AcceptedHashes, folder_key
 from maverick.exceptions import ConfigError, ToolError
 from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from maverick.config.mcp_name import server_of
+from maverick.config.mcp_server import server_of
 from maverick.exceptions import InvalidToolError
 from maverick.loop.definition import AgentDefinition, AgentTool, check_tool
 from maverick.loop.fingerprint import Fingerprint

@@ -15,7 +15,7 @@ import jwt
 from sqlalchemy import Connection, text
 
 from maverick.chat.database import SessionFactory, owned_session
-from maverick.config.loading import own_folder
+from maverick.config.own_files import own_folder
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.server.errors import unauthorized
 from maverick.tools.threads import run_in_thread

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from canary import CANARY
-from maverick.config.mcp_name import group_of, prefix_of, server_of
-from maverick.config.mcp_server import MCPServer
+from maverick.config.mcp_server import MCPServer, group_of, prefix_of, server_of
 from maverick.config.mcp_servers import MCPServers, load_mcp_servers
 from maverick.exceptions import ConfigError
 

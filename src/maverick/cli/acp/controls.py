@@ -10,7 +10,7 @@ from acp import schema
 from maverick.cli.acp.content import Said
 from maverick.cli.acp.session import EditorSession
 from maverick.cli.models import offered_models
-from maverick.config.mcp_name import server_of
+from maverick.config.mcp_server import server_of
 from maverick.exceptions import InvalidInputError, describe_unknown
 from maverick.tools.permissions import Mode
 

@@ -28,8 +28,7 @@ from maverick.cli.acp.updates import Update, UpdateMapper, call_key, readable
 from maverick.cli.executor import explain_stand_in, who_answers
 from maverick.cli.run_options import RunOptions
 from maverick.config import MaverickConfig
-from maverick.config.mcp_name import group_of
-from maverick.config.mcp_server import HandedServer
+from maverick.config.mcp_server import HandedServer, group_of
 from maverick.exceptions import InvalidInputError, InvalidToolError, RunNotFoundError
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition, AgentResult

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from pathlib import Path
 
-from maverick.config.loading import own_folder
+from maverick.config.own_files import own_folder, replace_file
 from maverick.evals import Report
 from maverick.exceptions import ConfigError, InvalidInputError
 
@@ -26,11 +24,7 @@ def keep_report(file: str, report: Report) -> None:
     A folder that cannot be written to is no reason to fail: the next evaluation has less to compare with.
     """
     try:
-        place = _place(file)
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as written:
-            written.write(report.updating(last_report(file)).to_json())
-        os.replace(written.name, place)  # noqa: PTH105 - the temporary file's name is a str
+        replace_file(_place(file), report.updating(last_report(file)).to_json())
     except (OSError, ConfigError):
         return
 

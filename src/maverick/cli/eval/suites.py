@@ -15,7 +15,7 @@ from maverick.cli.executor import explain_stand_in, who_answers
 from maverick.cli.run_options import RunOptions
 from maverick.cli.screen import Screen
 from maverick.config import MaverickConfig
-from maverick.config.loading import persons_home
+from maverick.config.own_files import persons_home
 from maverick.config.trust import Trust
 from maverick.evals import Case
 from maverick.evals.cases_file import CasesFile

@@ -39,7 +39,7 @@ from mcp.shared.auth import (
 from msgspec import Struct
 from pydantic import AnyUrl, ValidationError
 
-from maverick.config.loading import own_folder
+from maverick.config.own_files import own_folder
 from maverick.exceptions import NetworkError
 
 _FOLDER = "mcp-sign-ins"

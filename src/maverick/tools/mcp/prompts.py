@@ -14,7 +14,7 @@ from pathlib import Path
 import mcp_types as types
 from msgspec import Struct
 
-from maverick.config.mcp_name import prefix_of, server_of
+from maverick.config.mcp_server import prefix_of, server_of
 from maverick.config.mcp_servers import load_mcp_servers
 from maverick.exceptions import InvalidInputError, ToolError, describe_unknown
 from maverick.model.untrusted import mark_untrusted

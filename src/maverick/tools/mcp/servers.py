@@ -12,9 +12,8 @@ from typing import Any
 import mcp_types as types
 import msgspec
 
-from maverick.config.loading import own_folder
-from maverick.config.mcp_name import prefix_of
-from maverick.config.mcp_server import SETTINGS, MCPServer
+from maverick.config.mcp_server import SETTINGS, MCPServer, prefix_of
+from maverick.config.own_files import own_folder
 from maverick.exceptions import (
     ConfigError,
     InvalidInputError,

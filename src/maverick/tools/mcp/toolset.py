@@ -20,7 +20,7 @@ import mcp_types as types
 import msgspec
 from mcp import Client
 
-from maverick.config.accepted_hashes import AcceptedHashes
+from maverick.config.trust import AcceptedHashes
 from maverick.exceptions import InvalidInputError, InvalidToolError, ToolError, describe_unknown
 from maverick.model import Document, Effect, Image, StructuredResult, ToolContext
 from maverick.model.media import MAX_BYTES, media_from_bytes

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from maverick.config.loading import persons_home, read_small_file
+from maverick.config.own_files import persons_home, read_small_file
 from maverick.config.trust import PERMISSIONS_FILE, Trust
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.loop.policy import Policy, PolicyDecision, Verdict
