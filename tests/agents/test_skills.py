@@ -7,9 +7,8 @@ import pytest
 
 from maverick import AgentDefinition, AgentExecutor, AgentResult, MaverickConfig, ToolConfig
 from maverick.agents.discovery import DiscoveredAgent, Origin
-from maverick.agents.instructions import LARGEST
+from maverick.agents.guidance import LARGEST_INSTRUCTIONS, load_skills
 from maverick.agents.running import agent_executor
-from maverick.agents.skills import load_skills
 from maverick.cli.project_trust import trust_folder, untrusted_in
 from maverick.config.trust import Trust
 from maverick.journal import MemoryJournal
@@ -234,14 +233,14 @@ async def test_a_model_cannot_read_a_skill_for_people_only_which_they_can_ask_fo
 
 
 async def test_instructions_are_bounded_and_the_nearest_of_two_kinds_counts(place: Place) -> None:
-    write(place.folder / "AGENTS.md", "first " * LARGEST)
+    write(place.folder / "AGENTS.md", "first " * LARGEST_INSTRUCTIONS)
     write(place.folder / "CLAUDE.md", "second")
     place.trust(place.folder)
 
     told = await place.told()
 
     assert "second" not in told
-    assert len(told) < LARGEST + 500
+    assert len(told) < LARGEST_INSTRUCTIONS + 500
     assert told.endswith("[the rest of the file is left out: it is too long]")
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from maverick.agents.context import AgentContext
-from maverick.agents.definition_agent import DefinitionAgent
-from maverick.agents.registry import AgentRegistry, registry
+from maverick.agents.registry import AgentRegistry, DefinitionAgent, registry
 from maverick.agents.result import AgentResult, AgentUsage
 from maverick.misuse import load_on_use
 

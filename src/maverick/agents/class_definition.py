@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from maverick.agents.context import AgentContext
 from maverick.agents.tool_names import BUILTIN_TOOLS, LATER_TOOLS, server_prefix, tools_for
 from maverick.config import DEFAULT, AgentConfig
 from maverick.loop import AgentDefinition, ModelConfig, OutputConfig, PromptConfig, RunConfig, ToolConfig
@@ -39,28 +38,16 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-class PromptRunner(Protocol):
+@dataclass(frozen=True, slots=True)
+class PromptRunner:
     """What runs the prompts of an ``execute()`` in another way than by themselves, and hears of its queries."""
 
-    @property
-    def signal(self) -> AbortSignal | None:
-        """Aborts every query that is given no signal of its own."""
-        ...
-
-    def hear(self, message: Message) -> None:
-        """Take in a message of a query, or a piece of an answer."""
-        ...
-
-    async def run(
-        self,
-        agent: Any,  # noqa: ANN401 - a MaverickAgent, whose module is above this one
-        prompt: str,
-        context: AgentContext | None,
-        output_type: type[BaseModel] | None,
-        signal: AbortSignal | None,
-    ) -> AgentResult[Any]:
-        """Run a prompt of a ``MaverickAgent``."""
-        ...
+    run: Callable[..., Awaitable[AgentResult[Any]]]
+    """Runs a prompt: given the agent, the prompt, the context, the type of the answer and the signal."""
+    hear: Callable[[Message], None]
+    """Takes in a message of a query, or a piece of an answer."""
+    signal: AbortSignal | None
+    """Aborts every query that is given no signal of its own."""
 
 
 prompt_runner: ContextVar[PromptRunner | None] = ContextVar("maverick_prompt_runner", default=None)

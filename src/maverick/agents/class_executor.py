@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from maverick.agents.base import MaverickAgent
 from maverick.agents.class_definition import (
+    PromptRunner,
     definition_name,
     for_prompt,
     is_on_the_cli,
@@ -26,19 +27,18 @@ from maverick.agents.class_definition import (
 )
 from maverick.agents.context import AgentContext
 from maverick.agents.named_tools import coding_registry
-from maverick.agents.query_events import QueryEvents
+from maverick.agents.query import QueryEvents
 from maverick.agents.registry import Agent, make_agent
 from maverick.agents.tool_names import CLAUDE_TOOLS
-from maverick.exceptions import AbortedError, InvalidInputError, RunNotFoundError
+from maverick.exceptions import AbortedError, InvalidInputError
 from maverick.loop import AgentDefinition, Input, InputConfig, OutputConfig, PromptConfig, TerminateReason
 from maverick.loop.entries import Execution
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.policy import Policy, PolicyDecision
 from maverick.loop.result import AgentResult, AgentUsage, ResultMetadata
-from maverick.model import Message, Part, Tool, ToolCall
+from maverick.model import Message, Tool, ToolCall
 from maverick.providers.claude_cli.tool import CliTool
 from maverick.runtime import AbortSignal, AgentExecutor
-from maverick.runtime.event_log import Listener
 from maverick.runtime.replay import load_beginning
 from maverick.tools import ToolRegistry
 from maverick.tools.permissions import Mode, load_permissions
@@ -53,20 +53,13 @@ _GRACE_SECONDS = 0.5
 """How long an ``execute()`` that is stopped may take to return a result of its own."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ClassDefinition(AgentDefinition[Any]):
     """An agent that is a class, where a definition is wanted; :func:`define_class` makes one."""
 
-    agent: MaverickAgent | None = None
-    context: AgentContext | None = None
+    agent: MaverickAgent
+    context: AgentContext
     """Where it works."""
-
-    @property
-    def place(self) -> tuple[MaverickAgent, AgentContext]:
-        """The agent, and where it works."""
-        assert self.agent is not None  # noqa: S101 - only define_class makes one
-        assert self.context is not None  # noqa: S101 - as above
-        return self.agent, self.context
 
 
 def define_class(name: str, cls: type[Agent], context: AgentContext, **options: Any) -> ClassDefinition:
@@ -114,90 +107,44 @@ class ClassExecutor(AgentExecutor):
         definition: AgentDefinition[Any],
         *,
         inputs: Mapping[str, Any] | None = None,
-        signal: AbortSignal | None = None,
-        on_activity: Listener | None = None,
         messages: Sequence[Message] = (),
         run_id: str | None = None,
-        trace_id: str | None = None,
-        user_id: str | None = None,
-        deps: object = None,
-        if_exists: Literal["raise", "resume"] = "raise",
-        execution: Execution | None = None,
+        **options: Any,
     ) -> AgentResult[Any]:
         """Run an agent to its end; see :meth:`AgentExecutor.execute`."""
-        given: dict[str, Any] = {
-            "signal": signal,
-            "on_activity": on_activity,
-            "trace_id": trace_id,
-            "user_id": user_id,
-            "deps": deps,
-            "if_exists": if_exists,
-        }
-        if execution is not None:
-            given["execution"] = execution
         if not isinstance(definition, ClassDefinition):
-            return await super().execute(definition, inputs=inputs, messages=messages, run_id=run_id, **given)
+            return await super().execute(
+                definition, inputs=inputs, messages=messages, run_id=run_id, **options
+            )
         if messages and inputs and "prompt" in inputs:  # a conversation goes on, without the class
             executor, prompted = self._for_prompt(definition)
             prompt = {"prompt": inputs["prompt"]}
-            return await executor.execute(prompted, inputs=prompt, messages=messages, run_id=run_id, **given)
-        execution = Execution(run_id or f"run_{os.urandom(8).hex()}", 1, _kept(inputs or {}))
-        prompts = _Prompts(self, definition, execution, given, resumes=False)
-        return await prompts.enter(dict(inputs or {}), signal)
+            return await executor.execute(
+                prompted, inputs=prompt, messages=messages, run_id=run_id, **options
+            )
+        # The inputs in a form that a journal can keep.
+        kept: dict[str, Any] = msgspec.to_builtins(dict(inputs or {}), enc_hook=str, str_keys=True)
+        execution = Execution(run_id or f"run_{os.urandom(8).hex()}", 1, kept)
+        return await _Prompts(self, definition, execution, options, resumes=False).enter(dict(inputs or {}))
 
-    async def resume(
-        self,
-        run_id: str,
-        definition: AgentDefinition[Any],
-        *,
-        signal: AbortSignal | None = None,
-        on_activity: Listener | None = None,
-        user_id: str | None = None,
-        deps: object = None,
-        accept_changes: bool = False,
-    ) -> AgentResult[Any]:
+    async def resume(self, run_id: str, definition: AgentDefinition[Any], **options: Any) -> AgentResult[Any]:
         """Go on with a run; see :meth:`AgentExecutor.resume`."""
-        given: dict[str, Any] = {
-            "signal": signal,
-            "on_activity": on_activity,
-            "user_id": user_id,
-            "deps": deps,
-            "accept_changes": accept_changes,
-        }
         if not isinstance(definition, ClassDefinition):
-            return await super().resume(run_id, definition, **given)
+            return await super().resume(run_id, definition, **options)
         execution = (await load_beginning(self._kept_runs(), run_id)).execution
         if execution is None:  # a fork, or a conversation that went on without the class
             executor, prompted = self._for_prompt(definition)
-            return await executor.resume(run_id, prompted, **given)
-        prompts = _Prompts(self, definition, execution, given, resumes=True)
-        return await prompts.enter(dict(execution.inputs), signal)
+            return await executor.resume(run_id, prompted, **options)
+        return await _Prompts(self, definition, execution, options, resumes=True).enter(
+            dict(execution.inputs)
+        )
 
-    async def fork(
-        self,
-        run_id: str,
-        definition: AgentDefinition[Any],
-        *,
-        turn: int,
-        edit: str | Iterable[str | Part] | None = None,
-        new_run_id: str | None = None,
-        signal: AbortSignal | None = None,
-        on_activity: Listener | None = None,
-        deps: object = None,
-    ) -> AgentResult[Any]:
+    async def fork(self, run_id: str, definition: AgentDefinition[Any], **options: Any) -> AgentResult[Any]:
         """Run a prompt again from a turn on; see :meth:`AgentExecutor.fork`."""
-        given: dict[str, Any] = {
-            "turn": turn,
-            "edit": edit,
-            "new_run_id": new_run_id,
-            "signal": signal,
-            "on_activity": on_activity,
-            "deps": deps,
-        }
         if not isinstance(definition, ClassDefinition):
-            return await super().fork(run_id, definition, **given)
+            return await super().fork(run_id, definition, **options)
         executor, prompted = self._for_prompt(definition)
-        return await executor.fork(run_id, prompted, **given)
+        return await executor.fork(run_id, prompted, **options)
 
     def fingerprint(self, definition: AgentDefinition[Any]) -> Fingerprint:
         """What an agent is here; see :meth:`AgentExecutor.fingerprint`."""
@@ -206,11 +153,8 @@ class ClassExecutor(AgentExecutor):
         executor, prompted = self._for_prompt(definition)
         return executor.fingerprint(prompted)
 
-    def _for_prompt(
-        self, definition: ClassDefinition, report: dict[str, Any] | None = None
-    ) -> tuple[AgentExecutor, AgentDefinition[Any]]:
-        agent, context = definition.place
-        return self.for_prompt(agent, definition, context, report)
+    def _for_prompt(self, definition: ClassDefinition) -> tuple[AgentExecutor, AgentDefinition[Any]]:
+        return self.for_prompt(definition.agent, definition, definition.context)
 
     def for_prompt(
         self,
@@ -237,11 +181,7 @@ class ClassExecutor(AgentExecutor):
 
     async def has(self, run_id: str) -> bool:
         """Whether the journal has a run."""
-        try:
-            await self._kept_runs().get(run_id)
-        except RunNotFoundError:
-            return False
-        return True
+        return await self._has(run_id)
 
 
 def needed_tools(definition: AgentDefinition[Any]) -> tuple[AgentDefinition[Any], Mode | None]:
@@ -251,8 +191,7 @@ def needed_tools(definition: AgentDefinition[Any]) -> tuple[AgentDefinition[Any]
     """
     if not isinstance(definition, ClassDefinition) or is_on_the_cli(definition):
         return definition, None
-    agent, _ = definition.place
-    return with_own_tools(definition), _mode_of(agent)
+    return with_own_tools(definition), _mode_of(definition.agent)
 
 
 def _mode_of(agent: MaverickAgent) -> Mode:
@@ -267,40 +206,34 @@ class _Prompts:
         executor: ClassExecutor,
         definition: ClassDefinition,
         execution: Execution,
-        given: dict[str, Any],
+        options: Mapping[str, Any],
         *,
         resumes: bool,
     ) -> None:
         self._executor = executor
         self._definition = definition
         self._execution = execution
-        self._given = given
+        self._options = options
         self._resumes = resumes
         self._count = 0
         self._events = QueryEvents(definition.name, execution.run_id)
 
-    @property
-    def signal(self) -> AbortSignal | None:
-        """Aborts the queries that are given no signal of their own."""
-        signal: AbortSignal | None = self._given["signal"]
-        return signal
-
-    def hear(self, sdk_message: SDKMessage) -> None:
-        """Tell of a query, which is no run and is kept nowhere."""
-        if (listener := self._given["on_activity"]) is not None:
-            for event in self._events.of(sdk_message):
-                listener(event)
-
-    async def enter(self, inputs: dict[str, Any], signal: AbortSignal | None) -> AgentResult[Any]:
+    async def enter(self, inputs: dict[str, Any]) -> AgentResult[Any]:
         """Do the agent's work."""
-        agent, context = self._definition.place
-        token = prompt_runner.set(self)
+        agent, signal = self._definition.agent, self._options.get("signal")
+        token = prompt_runner.set(PromptRunner(self._run, self._hear, signal))
         try:
-            return await until_stopped(agent.execute(replace(context, extra=inputs)), signal)
+            return await until_stopped(agent.execute(replace(self._definition.context, extra=inputs)), signal)
         finally:
             prompt_runner.reset(token)
 
-    async def run(
+    def _hear(self, sdk_message: SDKMessage) -> None:
+        """Tell of a query, which is no run and is kept nowhere."""
+        if (listener := self._options.get("on_activity")) is not None:
+            for event in self._events.of(sdk_message):
+                listener(event)
+
+    async def _run(
         self,
         agent: MaverickAgent,
         prompt: str,
@@ -315,18 +248,13 @@ class _Prompts:
         definition: AgentDefinition[Any] = self._definition if is_own else agent.definition(context)
         report: dict[str, Any] = {}
         executor, prompted = self._executor.for_prompt(agent, definition, context, report, output_type)
-        given = self._given | ({} if signal is None else {"signal": signal})
+        given = {**self._options, **({} if signal is None else {"signal": signal})}
         if self._resumes and await self._executor.has(execution.prompt_run_id):
             result = await executor.resume(execution.prompt_run_id, prompted, **given)
         else:
             given.pop("accept_changes", None)
-            result = await executor.execute(
-                prompted,
-                inputs={"prompt": prompt},
-                run_id=execution.prompt_run_id,
-                execution=execution,
-                **given,
-            )
+            given |= {"run_id": execution.prompt_run_id, "execution": execution}
+            result = await executor.execute(prompted, inputs={"prompt": prompt}, **given)
         return replace(result, metadata=ResultMetadata(result.metadata | report))
 
 
@@ -355,13 +283,11 @@ async def until_stopped(
     """The result of an ``execute()``, or of its being stopped: at once where it does not end by itself."""
     running = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
-    unsubscribe = None
 
     def stop() -> None:
         loop.call_later(_GRACE_SECONDS, running.cancel)
 
-    if signal is not None:
-        unsubscribe = signal.subscribe(stop)
+    unsubscribe: Callable[[], None] = (lambda: None) if signal is None else signal.subscribe(stop)
     try:
         return await running
     except asyncio.CancelledError:
@@ -373,11 +299,4 @@ async def until_stopped(
         nothing = AgentResult.failure_result([stopped], AgentUsage(0, 0, None, 0))
         return replace(nothing, terminate_reason=TerminateReason.ABORTED)
     finally:
-        if unsubscribe is not None:
-            unsubscribe()
-
-
-def _kept(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs in a form that a journal can keep."""
-    kept: dict[str, Any] = msgspec.to_builtins(dict(inputs), enc_hook=str, str_keys=True)
-    return kept
+        unsubscribe()

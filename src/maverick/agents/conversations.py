@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from maverick.config.own_files import own_folder, persons_home
+from maverick.config.own_files import own_folder, persons_home, replace_file
 from maverick.config.trust import Trust, digest
 from maverick.exceptions import ConfigError, InvalidInputError, RunNotFoundError
 from maverick.journal import Journal
@@ -143,17 +143,11 @@ class FolderConversations:
 
     def remember(self, conversation: Conversation) -> None:
         """Make a conversation the last one. Where that cannot be written, there is nothing to continue later."""
-        import tempfile  # here, since it is slow to load
-
         with suppress(OSError, ConfigError), _only_one(self._file):
             latest = (conversation,) if conversation.runs else ()
-            others = (
-                one for one in _read(self._file, self._folder).conversations if one.id != conversation.id
-            )
+            others = (one for one in self.all() if one.id != conversation.id)
             kept = _Folder(self._folder, (*latest, *others)[:_MOST])
-            with tempfile.NamedTemporaryFile(dir=self._file.parent, delete=False) as written:
-                written.write(msgspec.json.encode(kept))
-            os.replace(written.name, self._file)  # noqa: PTH105 - the temporary file's name is a str
+            replace_file(self._file, msgspec.json.encode(kept))
 
     @property
     def _file(self) -> Path:

@@ -53,14 +53,12 @@ def read_front_matter(path: Path, *, lenient: bool = False, noun: str = "agent")
     """
     lines = _read(path, noun).splitlines()
     if not lines or lines[0].rstrip() != _FENCE:
-        _refuse(
-            path,
-            1,
-            f"expected the settings of the {noun} between two lines of '---', as in: ---, name: x, ---.",
-        )
+        problem = f"expected the settings of the {noun} between two lines of '---', as in: ---, name: x, ---."
+        raise _error(path, 1, problem)
     end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), None)
     if end is None:
-        _refuse(path, len(lines), "the settings are not closed. Write '---' on a line of its own below them.")
+        problem = "the settings are not closed. Write '---' on a line of its own below them."
+        raise _error(path, len(lines), problem)
     settings = lines[1:end]
     try:
         fields, places = _parsed(path, "\n".join(settings))
@@ -74,26 +72,21 @@ def read_front_matter(path: Path, *, lenient: bool = False, noun: str = "agent")
 def _read(path: Path, noun: str) -> str:
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
-            _refuse(path, 1, "expected a file. Move it away, or make it one.")
+            raise _error(path, 1, "expected a file. Move it away, or make it one.")
         with path.open("rb") as file:
             content = file.read(_LARGEST_FILE + 1)
     except OSError as error:
-        raise InvalidInputError(
-            f"{path} could not be read: {error.strerror}. Check the path and its permissions.",
-            field="path",
-            cause=error,
-        ) from error
+        problem = f"{path} could not be read: {error.strerror}. Check the path and its permissions."
+        raise InvalidInputError(problem, field="path", cause=error) from error
     if len(content) > _LARGEST_FILE:
-        _refuse(path, 1, f"the file is larger than {_LARGEST_FILE // 1024} KiB. Keep only the {noun} in it.")
+        problem = f"the file is larger than {_LARGEST_FILE // 1024} KiB. Keep only the {noun} in it."
+        raise _error(path, 1, problem)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise InvalidInputError(
-            f"{path}, line {line}: expected text in UTF-8. Save the file in this encoding.",
-            field="path",
-            cause=error,
-        ) from error
+        problem = f"{path}, line {line}: expected text in UTF-8. Save the file in this encoding."
+        raise InvalidInputError(problem, field="path", cause=error) from error
 
 
 def _parsed(path: Path, text: str) -> tuple[dict[str, object], dict[str, int]]:
@@ -139,7 +132,3 @@ def _line_by_line(settings: list[str]) -> tuple[dict[str, object], dict[str, int
 
 def _error(path: Path, line: int, problem: str) -> InvalidInputError:
     return InvalidInputError(f"{path}, line {line}: {problem}", field="front matter")
-
-
-def _refuse(path: Path, line: int, problem: str) -> NoReturn:
-    raise _error(path, line, problem)

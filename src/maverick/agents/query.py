@@ -1,4 +1,4 @@
-"""A query: the SDK's messages as they arrive, what is kept of an answer that breaks off, and how it is stopped.
+"""A query: the SDK's messages as they arrive, and as events; what is kept of one that breaks off; how it is stopped.
 
 An async generator that is left in the middle is closed by the event loop, and so is each generator below it, all at
 once: at the end of a program they get in each other's way, and asyncio logs it. Here a task of its own goes through
@@ -8,16 +8,21 @@ the generators. They end in that task, in order, whatever becomes of the iterati
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+import os
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from maverick.exceptions import AbortedError, AgentError, StreamingError, StreamTimeoutError, TimeoutError
+from maverick.loop import ToolOutcome
+from maverick.loop.events import AgentActivityEvent, ContentChunk, Thinking, ToolCallEnd, ToolCallStart
+from maverick.model import ToolCall
 from maverick.providers.claude_cli import CliSession, SessionPool
 from maverick.runtime.interruption import AbortSignal
 
 if TYPE_CHECKING:
-    from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, Message
+    from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, Message, ToolResultBlock
 
 _Reply: TypeAlias = "asyncio.Future[Message]"
 
@@ -169,11 +174,8 @@ class Stopping:
             self._unsubscribe()
 
     def _time_is_up(self) -> None:
-        self._end(
-            TimeoutError(
-                f"The agent was not done after {self._seconds:g} s. Give it a longer timeout, or less to do."
-            )
-        )
+        late = f"The agent was not done after {self._seconds:g} s. Give it a longer timeout, or less to do."
+        self._end(TimeoutError(late))
 
     def _was_aborted(self) -> None:
         reason = self._signal.reason if self._signal else ""
@@ -183,6 +185,53 @@ class Stopping:
         if self.cause is None:
             self.cause = cause
             self._stop()
+
+
+class QueryEvents:
+    """Makes events of the messages of queries, which are no runs."""
+
+    def __init__(self, agent: str, run_id: str) -> None:
+        self._ids: dict[str, Any] = {"run_id": run_id, "trace_id": os.urandom(16).hex(), "agent": (agent,)}
+        self._begun: dict[str, float] = {}
+
+    def of(self, message: Message) -> Iterator[AgentActivityEvent]:
+        """The events that a message stands for; of subagents, what they do but not what they say."""
+        from claude_agent_sdk import (
+            AssistantMessage,
+            StreamEvent,
+            ToolResultBlock,
+            ToolUseBlock,
+            UserMessage,
+        )
+
+        about = {**self._ids, "at": time.time()}
+        if isinstance(message, StreamEvent):
+            delta = message.event.get("delta", {}) if message.parent_tool_use_id is None else {}
+            if text := delta.get("text"):
+                yield ContentChunk(content=text, **about)
+            elif thought := delta.get("thinking"):
+                yield Thinking(content=thought, **about)
+        elif isinstance(message, AssistantMessage | UserMessage) and not isinstance(message.content, str):
+            for block in message.content:
+                if isinstance(block, ToolUseBlock):
+                    self._begun[block.id] = time.monotonic()
+                    call = ToolCall(id=block.id, tool_name=block.name, arguments=dict(block.input))
+                    yield ToolCallStart(tool_call=call, **about)
+                elif isinstance(block, ToolResultBlock):
+                    yield self._ended(block, about)
+
+    def _ended(self, block: ToolResultBlock, about: dict[str, Any]) -> ToolCallEnd:
+        began = self._begun.pop(block.tool_use_id, time.monotonic())
+        content = block.content or ""
+        if not isinstance(content, str):
+            content = "\n".join(str(part.get("text", f"[{part.get('type')}]")) for part in content)
+        return ToolCallEnd(
+            tool_call_id=block.tool_use_id,
+            result=content,
+            outcome=ToolOutcome.FAILED if block.is_error else ToolOutcome.FINISHED,
+            duration_ms=round((time.monotonic() - began) * 1000),
+            **about,
+        )
 
 
 async def ask(

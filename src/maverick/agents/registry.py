@@ -1,4 +1,4 @@
-"""Agents by name: classes and definitions in one place."""
+"""Agents by name: classes and definitions in one place, and used in one way."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar, overload
+from types import TracebackType
+from typing import Any, Generic, Protocol, Self, TypeAlias, overload
+
+from typing_extensions import TypeVar
 
 from maverick.agents.context import AgentContext
-from maverick.agents.definition_agent import DefinitionAgent
+from maverick.agents.named_tools import coding_registry, named_tools, names_tools, servers_named
+from maverick.config import AgentConfig
 from maverick.exceptions import (
     AgentError,
     AgentNotFoundError,
@@ -26,6 +30,11 @@ from maverick.exceptions import (
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.result import AgentResult, AgentUsage
 from maverick.loop.termination import reason_of
+from maverick.model import LLMClient
+from maverick.runtime import AgentExecutor
+from maverick.tools import ToolRegistry
+
+T = TypeVar("T", default=str)
 
 
 class Agent(Protocol):
@@ -42,6 +51,82 @@ Execute: TypeAlias = Callable[[AgentContext], Awaitable[AgentResult[Any]]]
 
 C = TypeVar("C", bound=AgentClass)
 D = TypeVar("D", bound=AgentDefinition[Any])
+
+
+class DefinitionAgent(Generic[T]):
+    """An agent made from a definition; its inputs are the context's ``extra``.
+
+    Args:
+        definition: The agent.
+        executor: Runs it; by default one that connects to the definition's own model, or to that of the context's
+            settings. Tools that the definition refers to by name are then the coding tools, in the context's folder and
+            under the user's permissions, and those of configured MCP servers, which are connected for each run.
+        client: The model to call, if there is no executor.
+    """
+
+    def __init__(
+        self,
+        definition: AgentDefinition[T],
+        *,
+        executor: AgentExecutor | None = None,
+        client: LLMClient | None = None,
+    ) -> None:
+        self.definition = definition
+        self.name = definition.name
+        self._executor = executor
+        self._client = client
+        self._executors: dict[tuple[Path | None, AgentConfig], AgentExecutor] = {}
+
+    async def execute(self, context: AgentContext) -> AgentResult[T]:
+        """Run the agent.
+
+        ``cwd`` and ``branch`` of the context fill inputs of these names, if the definition has them; all other
+        inputs come from ``extra``.
+
+        Raises:
+            InvalidInputError: An input is missing, unknown or of the wrong type.
+            MaverickError: An MCP server that it refers to cannot be used.
+        """
+        known: dict[str, Any] = {"cwd": context.cwd, "branch": context.branch}
+        inputs = {name: value for name, value in known.items() if name in self.definition.inputs}
+        inputs |= context.extra
+        if self._executor is None and servers_named(self.definition):
+            async with (
+                named_tools(self.definition, context.cwd) as tools,
+                self._made(context, tools) as executor,
+            ):
+                return await executor.execute(self.definition, inputs=inputs)
+        executor = self._executor or self._executor_in(context)
+        return await executor.execute(self.definition, inputs=inputs)
+
+    async def aclose(self) -> None:
+        """Close the clients it has connected; not an executor or a client it was given."""
+        executors, self._executors = self._executors, {}
+        for executor in executors.values():
+            await executor.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def _executor_in(self, context: AgentContext) -> AgentExecutor:
+        place = context.cwd if names_tools(self.definition) else None  # else it makes no difference
+        key = (place, context.config.agent)
+        if key not in self._executors:
+            self._executors[key] = self._made(context, None if place is None else coding_registry(place))
+        return self._executors[key]
+
+    def _made(self, context: AgentContext, tools: ToolRegistry | None) -> AgentExecutor:
+        permissions = None
+        if tools is not None:
+            from maverick.tools.permissions import load_permissions  # here, since not every agent has tools
+
+            permissions = load_permissions(project=context.cwd)
+        return AgentExecutor(self._client, tools, permissions=permissions, settings=context.config.agent)
 
 
 class AgentRegistry:

@@ -5,42 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-BUILTIN_TOOLS: frozenset[str] = frozenset(
-    {
-        "Read",
-        "Write",
-        "Edit",
-        "Bash",
-        "Glob",
-        "Grep",
-        "NotebookEdit",
-        "WebFetch",
-        "WebSearch",
-        "TodoWrite",
-        "BashOutput",
-        "KillBash",
-        "Task",
-        "ExitPlanMode",
-        "ListMcpResources",
-        "ReadMcpResource",
-    }
-)
+BUILTIN_TOOLS: frozenset[str] = frozenset({
+    "Read", "Write", "Edit", "Bash", "Glob", "Grep", "NotebookEdit", "WebFetch", "WebSearch", "TodoWrite", "BashOutput",
+    "KillBash", "Task", "ExitPlanMode", "ListMcpResources", "ReadMcpResource",
+})  # fmt: skip
 """The CLI's own tools that any agent may be allowed."""
-LATER_TOOLS: frozenset[str] = frozenset(
-    {
-        "Agent",
-        "AskUserQuestion",
-        "Monitor",
-        "Skill",
-        "TaskCreate",
-        "TaskGet",
-        "TaskList",
-        "TaskOutput",
-        "TaskStop",
-        "TaskUpdate",
-        "ToolSearch",
-    }
-)
+LATER_TOOLS: frozenset[str] = frozenset({
+    "Agent", "AskUserQuestion", "Monitor", "Skill", "TaskCreate", "TaskGet", "TaskList", "TaskOutput", "TaskStop",
+    "TaskUpdate", "ToolSearch",
+})  # fmt: skip
 """Tools that today's CLI has besides."""
 
 CLAUDE_MODELS: Mapping[str, str] = {
@@ -118,12 +91,6 @@ def _is_of_a_server(tool: str, prefixes: Iterable[str]) -> bool:
 
 def tools_for(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Our tools for those of Claude Code, and the names of those that have none here."""
-    ours: dict[str, None] = {}
-    missing: list[str] = []
-    for name in names:
-        tool = CLAUDE_TOOLS.get(name)  # "Bash(git:*)" is less than Bash, so it has none
-        if tool is None:
-            missing.append(name)
-        else:
-            ours[tool] = None
-    return tuple(ours), tuple(missing)
+    named = list(names)  # "Bash(git:*)" is less than Bash, so it has none
+    ours = dict.fromkeys(CLAUDE_TOOLS[name] for name in named if name in CLAUDE_TOOLS)
+    return tuple(ours), tuple(name for name in named if name not in CLAUDE_TOOLS)

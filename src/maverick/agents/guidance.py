@@ -1,15 +1,21 @@
-"""Agent Skills: folders with a ``SKILL.md``, which tells an agent how to do a certain kind of task.
+"""What agents are told in a folder: the instructions of the user and the project, and which skills there are.
 
-They are looked for in ``.maverick/skills``, ``.claude/skills`` and ``.agents/skills``, of the project (its folder, and those
-above it up to the root of its git repository, each only after the user has trusted it) and of the user. Of two skills with one name the nearest counts.
+Instructions are in ``AGENTS.md``, or ``CLAUDE.md`` where there is none. The user's own are in ``~/.maverick/AGENTS.md``, or else
+``~/.claude/CLAUDE.md``. A project's are those of the current folder and of the folders above it, up to the root of its git
+repository; the nearest comes last. They count only after the user has trusted the folder. A file above it counts if that
+folder is trusted too, or if the user has trusted this very content together with the current folder.
 
-An agent is told no more than it needs. The system prompt has the names and descriptions; the tool ``read_skill`` returns
+Skills (Agent Skills) are folders with a ``SKILL.md``, which tells an agent how to do a certain kind of task. They are looked for in
+``.maverick/skills``, ``.claude/skills`` and ``.agents/skills``, of the project (in the same folders, each only after the user has
+trusted it) and of the user; of two with one name the nearest counts.
+An agent is told no more than it needs: the system prompt has the names and descriptions; the tool ``read_skill`` returns
 the instructions of a skill, and its other files one by one. Scripts of a skill are run as any other command is: with the
 shell tool, under the permissions and in the sandbox. What a skill itself says of allowed tools grants nothing.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from itertools import islice
@@ -18,9 +24,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from maverick.agents.front_matter import read_front_matter
-from maverick.agents.instructions import instructions_for
 from maverick.config.own_files import persons_home
-from maverick.config.trust import SKILL_FOLDERS, Trust, folders_of_project
+from maverick.config.trust import INSTRUCTION_FILES, SKILL_FOLDERS, Trust, digest, folders_of_project
 from maverick.exceptions import AgentError, InvalidInputError, ToolError, describe_unknown
 from maverick.model import Effect
 from maverick.runtime.toolset import Guidance
@@ -39,6 +44,73 @@ _ABOUT_SKILLS = (
     "Skills are instructions for certain kinds of tasks. When one of these fits what you are asked to do, call read_skill "
     "with its name before you begin, and follow it:"
 )
+
+LARGEST_INSTRUCTIONS = 64 * 1024
+"""The bytes of a file that agents are told; the rest is left out."""
+_OWN_FILES = (".maverick/AGENTS.md", ".claude/CLAUDE.md")
+
+
+class InstructionFile(Struct, frozen=True):
+    """A file with instructions for agents."""
+
+    name: str
+    """Its path relative to the project's folder, or from the user's home."""
+    content: bytes
+    folder: Path
+    """The folder it is in."""
+
+    @property
+    def digest(self) -> str:
+        """What its content is remembered by."""
+        return digest(self.content)
+
+    def is_trusted(self, folder: Path, trust: Trust) -> bool:
+        """Whether it counts for agents in a folder."""
+        by_content = self.folder != folder.absolute() and trust.covers(folder, self.name, self.content)
+        return by_content or trust.covers_folder(self.folder)
+
+
+def project_instructions(folder: Path) -> list[InstructionFile]:
+    """The files of a project, trusted or not, the outermost first."""
+    places = folders_of_project(folder)
+    found = (_first(place, INSTRUCTION_FILES, within=places[-1]) for place in reversed(places))
+    return [
+        InstructionFile(os.path.relpath(path, folder.absolute()), content, path.parent)
+        for path, content in filter(None, found)
+    ]
+
+
+def _instructions(folder: Path, home: Path | None, trust: Trust) -> Iterator[str]:
+    """What agents in a folder are told by the user and, as far as it is trusted, by the project."""
+    own = None if home is None else _first(home, _OWN_FILES)
+    if own is not None:
+        yield _told("The user's instructions", f"~/{own[0].relative_to(home or '')}", own[1])
+    for file in project_instructions(folder):
+        if file.is_trusted(folder, trust):
+            yield _told("The project's instructions", file.name, file.content)
+
+
+def _told(whose: str, name: str, content: bytes) -> str:
+    text = content[:LARGEST_INSTRUCTIONS].decode("utf-8", "replace").strip()
+    rest = (
+        "\n[the rest of the file is left out: it is too long]" if len(content) > LARGEST_INSTRUCTIONS else ""
+    )
+    return f"{whose}, from {name}:\n\n{text}{rest}"
+
+
+def _first(place: Path, names: tuple[str, ...], within: Path | None = None) -> tuple[Path, bytes] | None:
+    """The first of these files that has something in it; none that a link takes out of the project."""
+    for name in names:
+        path = place / name
+        try:
+            real = path.resolve(strict=True)
+            if real.is_file() and (within is None or real.is_relative_to(within.resolve())):
+                with real.open("rb") as file:
+                    if content := file.read(LARGEST_INSTRUCTIONS + 1).strip():
+                        return path, content
+        except (OSError, RuntimeError):  # it does not exist or cannot be read, or links lead in a circle
+            continue
+    return None
 
 
 class Skill(Struct, frozen=True):
@@ -177,6 +249,6 @@ def load_skills(folder: Path) -> Skills:
 def guidance_in(folder: Path, skills: Skills) -> Guidance:
     """What coding agents are told in a folder: the user's and the project's instructions, and which skills there are."""
     home = persons_home()
-    told = (instructions_for(folder, home, Trust(home)), skills.catalogue)
+    told = (*_instructions(folder, home, Trust(home)), skills.catalogue)
     tool = FunctionTool(skills.read_skill, effect=Effect.PURE, max_output=_LARGEST_FILE)
     return Guidance("\n\n".join(filter(None, told)), (tool,) if skills.catalogue else ())
