@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from urllib.parse import quote
 
@@ -16,9 +17,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.test_utils import TestServer
 
 from maverick.exceptions import ToolError
-from maverick.tools.coding import page_text
-from maverick.tools.coding.guarded_resolver import Address, GuardedResolver, is_public
-from maverick.tools.coding.web import Web
+from maverick.tools.coding import web as fetching_module
+from maverick.tools.coding.web import Address, GuardedResolver, fetch_page, is_public
 from maverick.tools.permissions import UrlSubject
 from maverick.tools.permissions.web_address import WebAddress
 
@@ -88,7 +88,7 @@ async def site() -> AsyncIterator[Site]:
 
 @pytest.mark.requirement("C-FETCH", "C-UNTRUSTED")
 async def test_a_page_comes_back_as_its_words_and_marked_as_somebody_elses(site: Site) -> None:
-    answer = await Web(only_here).web_fetch(site.url("/page"))
+    answer = await fetch_page(site.url("/page"), only_here)
 
     assert answer.splitlines()[1:-1] == ["T", "", "Head", "", "One two"]
     assert answer.startswith(f'<untrusted from="{site.url("/page")}"')
@@ -96,7 +96,7 @@ async def test_a_page_comes_back_as_its_words_and_marked_as_somebody_elses(site:
 
 @pytest.mark.requirement("C-FETCH")
 async def test_a_status_is_told_and_what_is_too_long_is_cut(site: Site) -> None:
-    fetch = Web(only_here).web_fetch
+    fetch = partial(fetch_page, reachable=only_here)
 
     assert "[status 404]\ngone" in await fetch(site.url("/missing"))
     assert (await fetch(site.url("/long"))).count("x") == 40_000
@@ -105,7 +105,7 @@ async def test_a_status_is_told_and_what_is_too_long_is_cut(site: Site) -> None:
 @pytest.mark.requirement("C-FETCH")
 @pytest.mark.parametrize("charset", ["klingon", "zlib", "rot13", "punycode", "idna"])
 async def test_an_encoding_that_is_none_of_a_page_is_read_as_the_usual_one(charset: str, site: Site) -> None:
-    answer = await Web(only_here).web_fetch(site.url(f"/odd?charset={charset}"))
+    answer = await fetch_page(site.url(f"/odd?charset={charset}"), only_here)
 
     assert "caf\N{REPLACEMENT CHARACTER}" in answer
 
@@ -124,7 +124,7 @@ async def test_an_encoding_that_is_none_of_a_page_is_read_as_the_usual_one(chars
 async def test_the_address_that_is_sent_is_the_one_that_rules_look_at(
     url: str, sent: str, site: Site
 ) -> None:
-    answer = await Web(only_here).web_fetch(site.url(url))
+    answer = await fetch_page(site.url(url), only_here)
 
     assert site.sent == [sent]
     assert UrlSubject("url").exact(site.url(url)) == site.url(sent)
@@ -133,7 +133,7 @@ async def test_the_address_that_is_sent_is_the_one_that_rules_look_at(
 
 @pytest.mark.requirement("C-FETCH")
 async def test_a_folder_is_fetched_although_its_address_lacks_the_slash(site: Site) -> None:
-    answer = await Web(only_here).web_fetch(site.url("/folder?a=b"))
+    answer = await fetch_page(site.url("/folder?a=b"), only_here)
 
     assert answer.startswith(f'<untrusted from="{site.url("/folder/?a=b")}"')
     assert site.sent == ["/folder/?a=b"]
@@ -161,7 +161,7 @@ async def test_a_redirection_is_told_and_not_followed_so_that_the_permissions_ru
     target = "/page?a=b" if "?" in place else "/to/" if place == "/to/" else "/page"
 
     with pytest.raises(ToolError, match="redirects to ") as caught:
-        await Web(only_here).web_fetch(site.url(f"/to?url={quote(location)}"))
+        await fetch_page(site.url(f"/to?url={quote(location)}"), only_here)
 
     assert f" {site.url(target)}. " in str(caught.value)
     assert site.asked == ["/to"]
@@ -197,7 +197,7 @@ async def test_an_address_that_is_not_public_is_refused_on_every_hop(site: Site)
     for target in PRIVATE:
         for address in (target, site.url(f"/to?url={quote(target)}")):
             with pytest.raises(ToolError, match="|".join(REFUSALS)):
-                await Web(only_here).web_fetch(address)
+                await fetch_page(address, only_here)
 
     assert site.asked == ["/to"] * len(PRIVATE)
 
@@ -206,7 +206,7 @@ async def test_an_address_that_is_not_public_is_refused_on_every_hop(site: Site)
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1", "[::1]"])
 async def test_another_host_is_another_call_for_the_permissions_to_check(host: str, site: Site) -> None:
     with pytest.raises(ToolError, match="redirects to"):
-        await Web(lambda _: True).web_fetch(site.url(f"/to?url=http://{host}/"))
+        await fetch_page(site.url(f"/to?url=http://{host}/"), lambda _: True)
 
     assert site.asked == ["/to"]
 
@@ -216,7 +216,7 @@ async def test_a_name_that_resolves_to_a_private_address_is_refused_before_anyth
     site: Site,
 ) -> None:
     with pytest.raises(ToolError, match="not on the public internet"):
-        await Web().web_fetch(f"http://localhost:{site.port}/page")
+        await fetch_page(f"http://localhost:{site.port}/page")
 
     assert site.asked == []
 
@@ -232,7 +232,7 @@ async def test_a_name_that_resolves_to_a_private_address_is_refused_before_anyth
 )
 async def test_what_is_no_page_is_explained(path: str, words: str, site: Site) -> None:
     with pytest.raises(ToolError, match=words):
-        await Web(only_here).web_fetch(site.url(path))
+        await fetch_page(site.url(path), only_here)
 
 
 @pytest.mark.requirement("C-FETCH")
@@ -247,8 +247,8 @@ async def test_a_page_that_nobody_waits_for_any_more_is_not_read_to_its_end(
             told.set()
         return ""
 
-    monkeypatch.setattr(page_text, "text_of_page", read)
-    fetching = asyncio.ensure_future(Web(only_here).web_fetch(site.url("/page")))
+    monkeypatch.setattr(fetching_module, "text_of_page", read)
+    fetching = asyncio.ensure_future(fetch_page(site.url("/page"), only_here))
     assert await asyncio.to_thread(reading.wait, 30)
     fetching.cancel()
 
@@ -260,14 +260,14 @@ async def test_a_host_that_is_not_there_is_explained() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         with pytest.raises(ToolError, match="could not be fetched"):
-            await Web(only_here).web_fetch(f"http://127.0.0.1:{taken.getsockname()[1]}/")
+            await fetch_page(f"http://127.0.0.1:{taken.getsockname()[1]}/", only_here)
 
 
 @pytest.mark.requirement("C-FETCH", "P9")
 async def test_no_cookie_or_proxy_of_ours_goes_along(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
 
-    answer = await Web(only_here).web_fetch(site.url("/headers"))
+    answer = await fetch_page(site.url("/headers"), only_here)
 
     assert "['Accept', 'Accept-Encoding', 'Host', 'User-Agent']" in answer
 

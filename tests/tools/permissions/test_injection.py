@@ -30,7 +30,7 @@ from maverick.providers.scripted import TurnLike
 from maverick.testing import ScriptedClient, call, reply
 from maverick.tools import Permissions
 from maverick.tools.coding.toolbox import CodingTool
-from maverick.tools.coding.web import Web
+from maverick.tools.coding.web import fetch_page
 from maverick.tools.mcp import MCPToolset
 from maverick.tools.permissions import Access, UrlSubject
 from programs import needs_sandbox
@@ -110,9 +110,12 @@ class Target:
         (root / ".git" / "config").write_text("[core]\n", encoding="utf-8")
         (root / "README.md").write_text(f"Read me. {self.words}\n", encoding="utf-8")
         self.server = MCPServer("library")
-        self.desk.tools["web_fetch"] = CodingTool(
-            Web(self._reached).web_fetch, Access.NETWORK, UrlSubject("url"), effect="pure"
-        )
+
+        async def web_fetch(url: str) -> str:
+            """Fetch a page."""
+            return await fetch_page(url, self._reached)
+
+        self.desk.tools["web_fetch"] = CodingTool(web_fetch, Access.NETWORK, UrlSubject("url"), effect="pure")
 
     def _reached(self, address: object) -> bool:
         self.effects.append(f"fetched from {address}")

@@ -13,10 +13,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import ipaddress
-import os
 import secrets
 import socket
-import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
@@ -26,6 +24,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import msgspec
+from aiohttp import web
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError, OAuthTokenError
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import (
@@ -39,15 +38,12 @@ from mcp.shared.auth import (
 from msgspec import Struct
 from pydantic import AnyUrl, ValidationError
 
-from maverick.config.own_files import own_folder
+from maverick.config.own_files import own_folder, replace_file
 from maverick.exceptions import NetworkError
 
 _FOLDER = "mcp-sign-ins"
 _SERVICE = "maverick-mcp"
 _PATH = "/callback"
-_LONGEST_LINE = 16 * 1024
-_MOST_HEADERS = 100
-_PAGE = "<!doctype html><title>Maverick</title><p>{}</p><p>You can close this page.</p>"
 _HELLO: Mapping[str, Any] = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -104,19 +100,12 @@ class TokenStore:
     def save(self, kept: _SignIn) -> None:
         """Keep a sign-in, in place of the one before."""
         text = msgspec.json.encode(kept)
-        keyring = _keyring()
-        if keyring is not None:
-            with suppress(
-                Exception
-            ):  # whatever is wrong with it, such as a size it does not take, the file is there
+        if (keyring := _keyring()) is not None:
+            # Whatever is wrong with it, such as a size it does not take, the file is there.
+            with suppress(Exception):
                 keyring.set_password(_SERVICE, self._key, text.decode())
                 text = msgspec.json.encode(_SignIn(in_keyring=True))
-        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            dir=self._file.parent, delete=False
-        ) as written:  # only its owner reads it
-            written.write(text)
-        os.replace(written.name, self._file)  # noqa: PTH105 - the temporary file's name is a str
+        replace_file(self._file, text)
 
     def remove(self) -> bool:
         """Forget the sign-in; returns whether there was one."""
@@ -330,6 +319,7 @@ class _Callback:
         self._port = port
         self._state = ""
         self._answer: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
+        self._runner = web.ServerRunner(web.Server(self._serve), access_log=None, shutdown_timeout=1)
 
     @property
     def address(self) -> str:
@@ -351,53 +341,39 @@ class _Callback:
         return await self._answer
 
     async def __aenter__(self) -> Self:
+        await self._runner.setup()
         try:
-            self._server = await asyncio.start_server(
-                self._serve, "127.0.0.1", self._port, limit=_LONGEST_LINE
-            )
+            await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
         except OSError as error:
+            await self.__aexit__()
             raise NetworkError(f"Port {self._port} is in use. Choose another.", cause=error) from error
-        self._port = self._server.sockets[0].getsockname()[1]
+        self._port = self._runner.addresses[0][1]
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        self._server.close()
         self._answer.cancel()
-        await self._server.wait_closed()
+        await self._runner.cleanup()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with asyncio.timeout(10):
-                line = (await reader.readline()).decode("ascii", "replace").split()
-                for _ in range(_MOST_HEADERS):
-                    if not (await reader.readline()).strip():
-                        break
-                status, text = self._received(line)
-                page = _PAGE.format(text).encode()
-                writer.write(
-                    f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(page)}\r\n"
-                    "Cache-Control: no-store\r\nConnection: close\r\n\r\n".encode()
-                    + page
-                )
-                await writer.drain()
-        except (OSError, ValueError, TimeoutError):
-            pass  # it was no browser
-        finally:
-            writer.close()
+    async def _serve(self, request: web.BaseRequest) -> web.Response:
+        status, text = self._received(request)
+        page = f"<!doctype html><title>Maverick</title><p>{text}</p><p>You can close this page.</p>"
+        return web.Response(
+            text=page, status=status, content_type="text/html", headers={"Cache-Control": "no-store"}
+        )
 
-    def _received(self, line: list[str]) -> tuple[str, str]:
-        target = urlsplit(line[1] if len(line) == 3 and line[0] == "GET" else "")
-        said = {name: values[0] for name, values in parse_qs(target.query).items()}
+    def _received(self, request: web.BaseRequest) -> tuple[int, str]:
+        said = request.query
         mine = secrets.compare_digest(said.get("state", "").encode(), self._state.encode())
-        if target.path != _PATH or not self._state or not mine or self._answer.done():
-            return "400 Bad Request", "This is not an answer to the sign-in that Maverick waits for."
+        asked = request.method == "GET" and request.path == _PATH
+        if not (asked and self._state and mine) or self._answer.done():
+            return 400, "This is not an answer to the sign-in that Maverick waits for."
         if "code" not in said:
             why = "".join(sign for sign in said.get("error", "")[:100] if sign.isalnum() or sign in "_-. ")
             self._answer.set_exception(
                 NetworkError(f"The sign-in was refused: {why or 'no code came back'}.")
             )
-            return "200 OK", "The sign-in was refused."
+            return 200, "The sign-in was refused."
         self._answer.set_result(
             AuthorizationCodeResult(code=said["code"], state=said["state"], iss=said.get("iss"))
         )
-        return "200 OK", "You are signed in."
+        return 200, "You are signed in."
