@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from maverick.exceptions import ToolError
 from maverick.model import Outcome, Tool, ToolContext
 from maverick.model.untrusted import mark_untrusted
-from maverick.tools.permissions.mode import Access
+from maverick.tools.permissions.policy import Access
 from maverick.tools.permissions.rule import TextSubject
 
 if TYPE_CHECKING:

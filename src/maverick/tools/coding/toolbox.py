@@ -18,7 +18,7 @@ from maverick.tools.coding.search import Search
 from maverick.tools.coding.shell import LONGEST, OnOutput, Shell
 from maverick.tools.coding.workspace import Workspace
 from maverick.tools.function import FunctionTool
-from maverick.tools.permissions.mode import Access
+from maverick.tools.permissions.policy import Access
 from maverick.tools.permissions.rule import CommandSubject, PathSubject, Subject, UrlSubject
 from maverick.tools.signature import read_docstring
 

@@ -23,6 +23,8 @@ from maverick.tools.mcp.server_address import NotAllowedError
 
 R = TypeVar("R")
 
+_CHECK = "If the tool acts, check what it has done before you repeat it."
+
 # Without a handler Python would write to the terminal what the library says of a server that writes nonsense.
 logging.getLogger("mcp").addHandler(logging.NullHandler())
 
@@ -45,10 +47,9 @@ class MCPConnection:
         tools: list[types.Tool] = []
         cursor: str | None = None
         while True:
-            page = await self.ask(partial(_list_page, cursor))
+            page = await self.ask(partial(Client.list_tools, cursor=cursor, cache_mode="refresh"))
             tools += page.tools
-            cursor = page.next_cursor
-            if cursor is None:
+            if (cursor := page.next_cursor) is None:
                 return tools
 
     async def call_tool(
@@ -116,35 +117,25 @@ class MCPConnection:
             client = await session.client()
         except Exception as error:  # transports raise whatever their libraries do; none of it gets out
             self._lose(session)
-            raise NetworkError(
-                f"The MCP server {self.name!r} {_why_not_open(error, self.name)}", cause=error
-            ) from error
+            why = f"The MCP server {self.name!r} {_why_not_open(error, self.name)}"
+            raise NetworkError(why, cause=error) from error
         try:
             return await send(client)
         except MCPError as error:
             if error.code == types.CONNECTION_CLOSED:
                 self._lose(session)
-                raise NetworkError(
-                    f"The MCP server {self.name!r} went away before it answered. If the tool acts, check what it has "
-                    "done before you repeat it.",
-                    cause=error,
-                ) from error
+                why = f"The MCP server {self.name!r} went away before it answered. {_CHECK}"
+                raise NetworkError(why, cause=error) from error
             if error.code == types.REQUEST_TIMEOUT:
-                raise TimeoutError(
-                    f"The MCP server {self.name!r} did not answer in time.", cause=error
-                ) from error
+                late = f"The MCP server {self.name!r} did not answer in time."
+                raise TimeoutError(late, cause=error) from error
             raise ToolError(f"The MCP server {self.name!r} refused: {error.message}", cause=error) from error
         except Exception as error:  # transports raise whatever their libraries do; none of it gets out
             self._lose(session)
+            why = f"closed the connection, or sent an invalid answer. {_CHECK}"
             if isinstance(refused := _first_of(error), NotAllowedError):
-                raise NetworkError(
-                    f"The MCP server {self.name!r} {_why_not_open(refused, self.name)}", cause=error
-                ) from error
-            raise NetworkError(
-                f"The MCP server {self.name!r} closed the connection, or sent an invalid answer. If the tool acts, "
-                "check what it has done before you repeat it.",
-                cause=error,
-            ) from error
+                why = _why_not_open(refused, self.name)
+            raise NetworkError(f"The MCP server {self.name!r} {why}", cause=error) from error
 
     def _open_session(self) -> _Session:
         loop = asyncio.get_running_loop()
@@ -200,10 +191,6 @@ class _Session:
                 self._ready.set_exception(_first_of(error))
         finally:
             self._stopping.set()
-
-
-def _list_page(cursor: str | None, client: Client) -> Awaitable[types.ListToolsResult]:
-    return client.list_tools(cursor=cursor, cache_mode="refresh")
 
 
 def _why_not_open(error: Exception, name: str) -> str:

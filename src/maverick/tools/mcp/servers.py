@@ -9,10 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import mcp_types as types
 import msgspec
 
-from maverick.config.mcp_server import SETTINGS, MCPServer, prefix_of
+from maverick.config.mcp_server import SETTINGS, MCPServer, prefix_of, server_problem
 from maverick.config.own_files import own_folder
 from maverick.exceptions import (
     ConfigError,
@@ -40,11 +39,6 @@ def _toolset_of(
     for_user: Callable[[str], ServerAddress] | None = None,
 ) -> MCPToolset:
     """The tools of a server, used as its settings say."""
-
-    def effect_of(tool: types.Tool) -> Effect | None:
-        said = server.effect_of(tool.name)
-        return None if said is None else Effect(said)
-
     return MCPToolset(
         server.name,
         address,
@@ -52,7 +46,7 @@ def _toolset_of(
         prefix=prefix,
         pins=pins,
         only=server.tools,
-        effect_of=effect_of,
+        effect_of=lambda tool: Effect(said) if (said := server.effect_of(tool.name)) else None,
         approval_of=lambda tool: server.needs_approval(tool.name),
         trusted=server.trusted,
         make_meta=lambda context: {_KEY: context.idempotency_key},
@@ -156,10 +150,7 @@ class ConfiguredServer:
                     raise self._wrong(f"{setting}: {describe_unknown('tool', name, listed)}")
 
     def _wrong(self, problem: str) -> ConfigError:
-        server = self.server
-        return ConfigError(
-            f"{server.source}: MCP server {server.name!r}: {problem}", source=server.source, field=server.name
-        )
+        return server_problem(self.server.source, self.server.name, problem)
 
 
 @asynccontextmanager

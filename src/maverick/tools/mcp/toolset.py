@@ -26,7 +26,7 @@ from maverick.model import Document, Effect, Image, StructuredResult, ToolContex
 from maverick.model.media import MAX_BYTES, media_from_bytes
 from maverick.model.message import describe_part, parts_of
 from maverick.tools.mcp.connection import MCPConnection
-from maverick.tools.permissions.mode import Access
+from maverick.tools.permissions.policy import Access
 
 SEQUENTIAL = "maverick/sequential"
 """Where a server says, in the ``_meta`` of a tool, that calls of it run one after the other."""

@@ -1,8 +1,9 @@
 """Permissions: which tool calls run, which need a person's consent, and which never run."""
 
 from maverick.loop.policy import Policy, PolicyDecision, Verdict
-from maverick.tools.permissions.mode import Access, Mode
 from maverick.tools.permissions.policy import (
+    Access,
+    Mode,
     ModeSwitch,
     Permissions,
     StrictestPolicy,

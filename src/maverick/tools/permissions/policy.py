@@ -1,21 +1,90 @@
-"""The permissions a person gives an executor: rules and a mode, out of reach of the model.
+"""The permissions a person gives an executor: a mode, and rules that come before it, out of reach of the model.
 
 They come from Python or from files: the user's own decides, the project's takes away, and allows only if it is trusted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from maverick.config.loading import parse_settings
 from maverick.config.own_files import persons_home, read_small_file
 from maverick.config.trust import PERMISSIONS_FILE, Trust
 from maverick.exceptions import ConfigError, InvalidInputError
+from maverick.loop.definition import AgentTool
 from maverick.loop.policy import Policy, PolicyDecision, Verdict
-from maverick.model import Tool, ToolCall
-from maverick.tools.permissions.mode import Access, Mode, access_of
+from maverick.model import Effect, Tool, ToolCall
 from maverick.tools.permissions.rule import Rule, own_question
+
+
+class Access(StrEnum):
+    """The most a tool can do. A tool says so with its attribute ``access``."""
+
+    READ = "read"
+    """It reads, and changes nothing."""
+    EDIT = "edit"
+    """It changes files of the workspace, and nothing else."""
+    NETWORK = "network"
+    """It sends requests to other machines, which learn something from them."""
+    EXECUTE = "execute"
+    """Anything else: it may do whatever the process may."""
+
+
+def access_of(tool: Tool) -> Access:
+    """How far a tool reaches; one that does not say so may do the worst that its effect allows.
+
+    An agent that is called as a tool does nothing itself: each of its own calls is checked.
+    """
+    declared = getattr(tool, "access", None)
+    if declared is not None:
+        return Access(declared)
+    if isinstance(tool, AgentTool) or getattr(tool, "effect", None) is Effect.PURE:
+        return Access.READ
+    return Access.EXECUTE
+
+
+class Mode(StrEnum):
+    """How much an agent may do without asking."""
+
+    PLAN = "plan"
+    """Look and think; change nothing."""
+    ASK = "ask"
+    """Look freely, ask before anything else."""
+    ACCEPT_EDITS = "accept-edits"
+    """Change files of the workspace freely, ask before anything else."""
+    YOLO = "yolo"
+    """Do anything that no rule forbids. Never read from a file, and a default only for what an agent's author gave it."""
+
+    @classmethod
+    def named(cls, mode: str) -> Mode:
+        """The mode of this name.
+
+        Raises:
+            InvalidInputError: There is no such mode.
+        """
+        try:
+            return cls(mode)
+        except ValueError as error:
+            raise InvalidInputError(
+                f"mode: there is no mode {mode!r}. Choose one of {', '.join(cls)}.", field="mode", cause=error
+            ) from error
+
+    def verdict(self, access: Access) -> Verdict:
+        """What this mode says of a tool that reaches this far, if no rule matches."""
+        return _VERDICTS[self][list(Access).index(access)]
+
+
+_VERDICTS: Mapping[Mode, tuple[Verdict, Verdict, Verdict, Verdict]] = {
+    Mode.PLAN: (Verdict.ALLOW, Verdict.DENY, Verdict.ASK, Verdict.DENY),
+    Mode.ASK: (Verdict.ALLOW, Verdict.ASK, Verdict.ASK, Verdict.ASK),
+    Mode.ACCEPT_EDITS: (Verdict.ALLOW, Verdict.ALLOW, Verdict.ASK, Verdict.ASK),
+    Mode.YOLO: (Verdict.ALLOW, Verdict.ALLOW, Verdict.ALLOW, Verdict.ALLOW),
+}
+"""By mode, what happens to a call that no rule matches, for each :class:`Access`."""
+
 
 _ALLOWED = PolicyDecision(Verdict.ALLOW)
 _HARM = {
@@ -26,7 +95,7 @@ _HARM = {
 }
 _ADVICE = "Do it another way, or tell the user what you would need."
 _FILE = Path(PERMISSIONS_FILE)
-_LISTS = ("allow", "ask", "deny")
+_FIELDS = ("mode", "allow", "ask", "deny")
 
 
 class Permissions:
@@ -62,7 +131,7 @@ class Permissions:
                 return PolicyDecision(Verdict.DENY, f"the permissions deny {rule.text}. {_ADVICE}")
         access = access_of(tool)
         usual = self.mode.verdict(access)
-        if usual is Verdict.DENY and self.mode.is_final:
+        if usual is Verdict.DENY:  # which holds even where a rule allows the call
             return PolicyDecision(
                 Verdict.DENY, f"{call.tool_name} {_HARM[access]}, not in {self.mode} mode. {_ADVICE}"
             )
@@ -217,41 +286,21 @@ def read_permissions(path: Path, content: bytes) -> dict[str, Any]:
     Raises:
         ConfigError: It has an invalid setting.
     """
-    if not content.strip():
-        return {}
-    import yaml  # here, because most people have no such file
-
-    try:
-        said = yaml.safe_load(content)
-    except Exception as error:  # PyYAML lets ValueError, KeyError, RecursionError and more through
-        raise ConfigError(
-            f"{path} is not valid YAML. Check its indentation and quotes.", source=str(path)
-        ) from error
+    said = parse_settings(path, content)
     if not isinstance(said, dict) or not all(isinstance(key, str) for key in said):
         raise ConfigError(f"{path}: expected mode, allow, ask and deny.", source=str(path))
     for field, value in said.items():
-        _check(path, field, value)
+        is_list = isinstance(value, list) and all(isinstance(rule, str) for rule in value)
+        if field not in _FIELDS:
+            problem = f"{path} has an unknown setting. The settings are mode, allow, ask and deny."
+        elif field == "mode" and value == Mode.YOLO:
+            problem = f"{path} has the mode yolo, which a file cannot set. Choose another mode there."
+        elif field != "mode" and value is not None and not is_list:
+            problem = f"{path} needs a list of rules here, each a string."
+        else:
+            continue
+        raise ConfigError(f"{field}: {problem}", source=str(path), field=field)
     return {field: value for field, value in said.items() if value is not None}
-
-
-def _check(path: Path, field: str, value: object) -> None:
-    if field == "mode":
-        if value == Mode.YOLO:
-            raise ConfigError(
-                f"mode: {path} has the mode yolo, which a file cannot set. Choose another mode there.",
-                source=str(path),
-                field=field,
-            )
-    elif field not in _LISTS:
-        raise ConfigError(
-            f"{field}: {path} has an unknown setting. The settings are mode, allow, ask and deny.",
-            source=str(path),
-            field=field,
-        )
-    elif value is not None and not (isinstance(value, list) and all(isinstance(rule, str) for rule in value)):
-        raise ConfigError(
-            f"{field}: {path} needs a list of rules here, each a string.", source=str(path), field=field
-        )
 
 
 def _same_file(one: Path | None, other: Path) -> bool:
