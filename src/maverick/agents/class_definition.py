@@ -98,12 +98,7 @@ def configured(
 ) -> ClaudeAgentOptions:
     """The options with what the settings say of Claude and the agent leaves open.
 
-    Args:
-        options: What the agent's CLI is started with.
-        settings: The settings.
-        named: The model that the agent names, if it does.
-        chosen: The options that the agent was made with; they come first.
-        max_tokens_open: Whether the agent leaves open how long an answer may be.
+    ``named`` is the model that the agent names, if it does; ``chosen`` are the options it was made with, which come first.
     """
     found = resolve_claude_code(settings, named)
     env = {} if found.api_key is None else {"ANTHROPIC_API_KEY": found.api_key.get_secret_value()}

@@ -78,11 +78,7 @@ def new_conversation(agent: str | None) -> Conversation:
 
 
 def agent_of_run(run_id: str) -> str | None:
-    """The file of the agent of a run that was started on this computer, if it was named by its file.
-
-    Raises:
-        InvalidInputError: A stranger may have replaced it.
-    """
+    """The file of the agent of a run that was started here, if it was named by one that no stranger can have replaced."""
     here = str(Path.cwd())
     for folder, conversations in sorted(every_folder().items(), key=lambda known: known[0] != here):
         for conversation in conversations:
@@ -114,11 +110,7 @@ class _Folder(msgspec.Struct, frozen=True):
 
 
 class FolderConversations:
-    """The conversations of a folder, the newest first.
-
-    Args:
-        folder: The folder; by default the current one.
-    """
+    """The conversations of a folder, by default the current one, the newest first."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = str(folder or Path.cwd())
@@ -130,11 +122,7 @@ class FolderConversations:
         return ()
 
     def last(self) -> Conversation:
-        """The one that was continued last.
-
-        Raises:
-            InvalidInputError: There is none.
-        """
+        """The one that was continued last; an ``InvalidInputError`` if there is none."""
         if not (found := self.all()):
             raise InvalidInputError(
                 "There is no conversation in this folder to continue. Start one without -c.", field="continue"
@@ -165,11 +153,7 @@ def every_folder() -> dict[str, tuple[Conversation, ...]]:
 
 
 async def messages_of(journal: Journal, run_id: str) -> tuple[Message, ...] | None:
-    """What was said in a run; ``None`` if it has not ended.
-
-    Raises:
-        InvalidInputError: The journal does not have it.
-    """
+    """What was said in a run that the journal has; ``None`` if it has not ended."""
     loop = await _followed(journal, run_id)
     return tuple(loop.step.result.messages) if isinstance(loop.step, Finish) else None
 
@@ -178,9 +162,6 @@ async def result_so_far(journal: Journal, run_id: str) -> AgentResult[str]:
     """What was said and done in a run that may not have ended: it is taken as one that was stopped after its last entry.
 
     Its agent is not needed, so that also a run can be continued by another whose own agent has changed.
-
-    Raises:
-        InvalidInputError: The journal does not have it, or it cannot be followed without its agent.
     """
     loop = await _followed(journal, run_id)
     if not isinstance(step := loop.step, Finish):

@@ -100,11 +100,7 @@ class DiscoveredAgent:
         return self.agent if isinstance(self.agent, AgentDefinition) else None
 
     def runnable(self, config: MaverickConfig) -> AgentDefinition[Any] | None:
-        """What runs it in the current folder; ``None`` if it is a class that does not derive from ``MaverickAgent``.
-
-        Args:
-            config: The settings, for what a class leaves open.
-        """
+        """What runs it in the current folder; ``None`` if it is a class that does not derive from ``MaverickAgent``."""
         if isinstance(self.agent, AgentDefinition):
             return self.agent
         from maverick.agents.base import MaverickAgent  # here, since few agents are classes

@@ -29,11 +29,7 @@ class FrontMatter:
     body_line: int
 
     def refuse(self, field: str, problem: str, cause: BaseException | None = None) -> NoReturn:
-        """Say what is wrong with a setting, and where it is written.
-
-        Raises:
-            InvalidInputError: Always.
-        """
+        """Raise an ``InvalidInputError`` that says what is wrong with a setting, and where it is written."""
         line = self.lines.get(field, self.body_line if field == "body" else 1)
         raise InvalidInputError(f"{self.path}, line {line}: {problem}", field=field, cause=cause)
 

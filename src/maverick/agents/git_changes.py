@@ -42,11 +42,7 @@ _ALONE: Mapping[str, str] = {
 
 
 async def changes_since(cwd: Path, revision: str) -> str:
-    """The diff between a revision and the files of a folder.
-
-    Raises:
-        ProcessError: git is not installed, or does not know the revision.
-    """
+    """The diff between a revision and the files of a folder; a ``ProcessError`` if git cannot tell."""
     repository = await _Repository.of(cwd)
     tree = await repository.tree(revision)
     if tree is None:
@@ -55,11 +51,7 @@ async def changes_since(cwd: Path, revision: str) -> str:
 
 
 async def staged_changes(cwd: Path) -> str:
-    """The diff of the next commit: what is staged, or all changes when nothing is.
-
-    Raises:
-        ProcessError: git is not installed, or the folder is not in a repository.
-    """
+    """The diff of the next commit: what is staged, or all changes when nothing is; or a ``ProcessError``."""
     repository = await _Repository.of(cwd)
     tree = await repository.tree("HEAD")  # there is none before the first commit
     return await repository.diff("--cached", *([tree] if tree else [])) or await repository.diff()
@@ -81,11 +73,7 @@ class _Repository:
 
     @classmethod
     async def of(cls, cwd: Path) -> _Repository:
-        """The repository that a folder is in.
-
-        Raises:
-            ProcessError: The folder is not in a repository, or git is not installed.
-        """
+        """The repository that a folder is in; a ``ProcessError`` if it is in none."""
         top = _top_of(cwd)
         if top is None:
             raise _failure(cwd, "it is not in a repository")

@@ -125,13 +125,7 @@ class Skill(Struct, frozen=True):
 
 
 class Skills:
-    """The skills of a folder and its user.
-
-    Args:
-        folder: The project's folder.
-        home: The user's home, if they have one.
-        trust: What the user has trusted.
-    """
+    """The skills of a folder and its user, as far as they are trusted."""
 
     def __init__(self, folder: Path, home: Path | None, trust: Trust) -> None:
         self.problems: list[str] = []
@@ -177,11 +171,7 @@ class Skills:
         return content.decode("utf-8", "replace")
 
     def followed(self, name: str, words: str = "") -> str:
-        """What a model is told when a user asks for a skill by name, with further words; also for people's own skills.
-
-        Raises:
-            ToolError: The skill cannot be read.
-        """
+        """What a model is told when a user asks for a skill by name, with further words; also for people's own skills."""
         return f"Follow the skill {name}:\n\n{self._instructions(self.by_name[name])}\n\n{words}".rstrip()
 
     @property

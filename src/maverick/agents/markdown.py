@@ -71,14 +71,7 @@ class AgentFile:
 
 
 def read_agent(path: Path) -> AgentFile:
-    """Read a Markdown file as what its folder says it is: one for Claude Code in ``.claude``, else one of ours.
-
-    Args:
-        path: The file.
-
-    Raises:
-        InvalidInputError: Something is wrong with the file; the message names it, the line and the setting.
-    """
+    """Read a Markdown file as what its folder says it is: one for Claude Code in ``.claude``, else one of ours."""
     is_claude = ".claude" in path.absolute().parent.parts
     front = read_front_matter(path, lenient=is_claude)
     return _claude_agent(front) if is_claude else _own_agent(front)

@@ -149,11 +149,6 @@ class Stopping:
     """Watches the clock and the signal of one query, and ends it with a function that does not wait.
 
     Nothing is cancelled, so it does not matter which task reads the messages.
-
-    Args:
-        seconds: How long the query may take; ``None`` is as long as it likes.
-        signal: What may abort it.
-        stop: What ends it.
     """
 
     def __init__(self, seconds: float | None, signal: AbortSignal | None, stop: Callable[[], None]) -> None:

@@ -42,11 +42,7 @@ def extra_needed(extra: str, purpose: str) -> Iterator[None]:
 
 
 def install_command(extra: str) -> str:
-    """The command that adds an extra, from where Maverick itself was installed from, with what installed it.
-
-    Args:
-        extra: What the extra is called in ``pyproject.toml``.
-    """
+    """The command that adds an extra, from where Maverick itself was installed from, with what installed it."""
     checkout = _SOURCES.parent
     if _SOURCES.name == "src" and (checkout / "pyproject.toml").is_file():
         return f"{_installer()} -e {shlex.quote(f'{checkout}[{extra}]')}"

@@ -79,11 +79,7 @@ def load_config(
 
 
 def own_choice(home: Path | None) -> Mapping[str, str]:
-    """What the user's file and the environment say of the provider and the model that a project would replace.
-
-    Raises:
-        ConfigError: The file cannot be read, or a setting in it is unknown.
-    """
+    """What the user's file and the environment say of the provider and the model that a project would replace."""
     return _who(_from_home(home), _from_environment(os.environ))
 
 
@@ -135,11 +131,7 @@ def _chooses_more(model: str, own: Mapping[str, str]) -> bool:
 
 
 def settings_in(path: Path, content: bytes) -> _Layer:
-    """What a file with this content sets, but for MCP servers.
-
-    Raises:
-        ConfigError: It is not valid YAML, or has a setting that does not exist.
-    """
+    """What a file with this content sets, but for MCP servers; each setting has to exist."""
     tree = parse_settings(path, content)
     if isinstance(tree, Mapping):  # MCP servers are read when an agent names one
         tree = {name: value for name, value in tree.items() if name != MCP_SERVERS}
@@ -147,11 +139,7 @@ def settings_in(path: Path, content: bytes) -> _Layer:
 
 
 def parse_settings(path: Path, content: bytes) -> object:
-    """What a file of settings with this content says, as it is written.
-
-    Raises:
-        ConfigError: It is not valid YAML.
-    """
+    """What a file of settings with this content says, as it is written; a ``ConfigError`` if it is not valid YAML."""
     if not content:
         return {}
     import yaml  # here, because most people have no such file

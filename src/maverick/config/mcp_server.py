@@ -99,11 +99,7 @@ class MCPServer(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, name: str, settings: Mapping[str, object], source: str, project: str = "") -> Self:
-        """A server from its settings.
-
-        Raises:
-            ConfigError: Something in them is not as it should be. No value is in the message: it may be a secret.
-        """
+        """A server from its settings. No error about them has a value in it: it may be a secret."""
         return _converted({**settings, "name": name, "source": source, "project": project}, cls, source, name)
 
     @property
@@ -149,11 +145,7 @@ class MCPServer(Struct, frozen=True, kw_only=True):
         return {name: value for name, value in said.items() if isinstance(value, list | dict)}
 
     def narrowed_by(self, settings: Mapping[str, object], source: str) -> Self:
-        """This server with what a project takes away from it: tools, or the right to call some without asking.
-
-        Raises:
-            ConfigError: The project wants something else.
-        """
+        """This server with what a project takes away from it: tools, or the right to call some without asking."""
         for setting in settings:
             if setting not in _Narrowing.__struct_fields__:
                 problem = f"{setting}: a project can only narrow a server of yours, with tools and approval."
@@ -165,11 +157,7 @@ class MCPServer(Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, tools=tools, approval=_either(self.approval, less.approval))
 
     def address(self, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Where it is, with the values of its variables: what a ``ServerAddress`` is made of.
-
-        Raises:
-            ConfigError: A variable is not set, or does not fit where it is used.
-        """
+        """Where it is, with the values of its variables, which have to be set: what a ``ServerAddress`` is made of."""
         environ = os.environ if environ is None else environ
 
         def filled(text: str, setting: str) -> str:

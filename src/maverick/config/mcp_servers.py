@@ -44,11 +44,7 @@ class MCPServers:
     """Those among them that only want the project to be trusted."""
 
     def find(self, name: str) -> MCPServer:
-        """The server of a name.
-
-        Raises:
-            ConfigError: There is no such server, or something is wrong with it.
-        """
+        """The server of a name; a ``ConfigError`` if there is none, or something is wrong with it."""
         if name in self.problems:
             raise self.problems[name]
         if name not in self.servers:
@@ -88,11 +84,7 @@ def load_mcp_servers(
 
 
 def servers_in(file: Path, content: bytes) -> Mapping[str, object]:
-    """What a file with this content says about servers, by name.
-
-    Raises:
-        ConfigError: It does not hold servers.
-    """
+    """What a file with this content says about servers, by name; a ``ConfigError`` if it does not hold servers."""
     return _in_json(file, content) if file.suffix == ".json" else _in_settings(file, content)
 
 
@@ -102,11 +94,7 @@ def defines_server(settings: object) -> bool:
 
 
 def read_server(file: Path, name: str, settings: object, project: str = "") -> MCPServer:
-    """A server that the person's own file, or a project's, defines.
-
-    Raises:
-        ConfigError: Something about it is not as it should be.
-    """
+    """A server that the person's own file, or a project's, defines; a ``ConfigError`` says what is wrong with it."""
     return MCPServer.read(name, _checked(file, name, settings), str(file), project)
 
 

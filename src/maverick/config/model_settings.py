@@ -91,11 +91,7 @@ def annotated_settings(owner: type) -> dict[str, tuple[Any, str]]:
 
 
 def checked(owner: type, given: dict[str, object]) -> Any:  # noqa: ANN401 - a struct with these fields
-    """The values of settings that a program has passed, as fields of a struct.
-
-    Raises:
-        InvalidInputError: One does not fit; the message names it, and says what is expected.
-    """
+    """The settings that a program has passed, as fields of a struct; an error names one that does not fit."""
     given = {name: normalized(name, value) for name, value in given.items()}
     try:
         return msgspec.convert(given, _struct(owner))

@@ -20,11 +20,7 @@ def persons_home() -> Path | None:
 
 
 def own_folder() -> Path:
-    """Where the person's own files are kept: ``.maverick`` in their home.
-
-    Raises:
-        ConfigError: They have no home.
-    """
+    """Where the person's own files are kept: ``.maverick`` in their home; a ``ConfigError`` if they have none."""
     home = persons_home()
     if home is None:
         raise ConfigError(
@@ -34,11 +30,7 @@ def own_folder() -> Path:
 
 
 def read_small_file(path: Path) -> bytes:
-    """The content of a file; empty if there is none.
-
-    Raises:
-        ConfigError: It is not a file, cannot be read, or is too large for settings.
-    """
+    """The content of a file, empty if there is none; a ``ConfigError`` if it cannot be read, or is too large."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
             raise ConfigError(f"{path} is not a file. Move it away, or make it one.", source=str(path))

@@ -86,11 +86,7 @@ def _is_open_to_all(place: str) -> bool:
 
 
 def _places(path: str) -> Iterator[str]:
-    """Every place on the way to a path, links followed one at a time.
-
-    Raises:
-        OSError: It is not there, or its links lead in a circle.
-    """
+    """Every place on the way to a path, links followed one at a time; an ``OSError`` if it leads nowhere."""
     place, left, links = "", path.split("/")[::-1], 0
     while left:
         name = left.pop()

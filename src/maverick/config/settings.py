@@ -81,11 +81,7 @@ class Secret:
 
 
 def _converted(name: str, written: Any, kind: Any) -> object:  # noqa: ANN401 - whatever a person wrote
-    """The value of a setting as it was written: numbers may be texts, and texts have spaces around them.
-
-    Raises:
-        ValueError: It does not fit.
-    """
+    """The value of a setting as it was written: numbers may be texts, and texts have spaces around them."""
     if name in SECTIONS:
         if not isinstance(written, SECTIONS[name]):
             raise ValueError

@@ -37,14 +37,7 @@ _GRANTS = "trust.json"
 
 
 class AcceptedHashes:
-    """Hashes of what a person has accepted, by owner and name.
-
-    Args:
-        file: Where they are kept; without one, as long as this object lives.
-
-    Raises:
-        ConfigError: The file does not hold hashes.
-    """
+    """Hashes of what a person has accepted, by owner and name, in a file; without one, as long as this object lives."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
@@ -89,15 +82,7 @@ class AcceptedHashes:
 
 
 class Trust:
-    """What a user has trusted.
-
-    Args:
-        home: The user's home; without one, nothing is kept.
-        environ: The environment; by default the process's.
-
-    Raises:
-        ConfigError: The file with what was granted does not hold that.
-    """
+    """What a user has trusted, as kept in their home and named in the environment; without a home, nothing is kept."""
 
     def __init__(self, home: Path | None, environ: Mapping[str, str] | None = None) -> None:
         self._home = home

@@ -43,11 +43,7 @@ class _Supervisor:
         self._pid = 0
 
     def hand_over(self, handles: Sequence[int]) -> None:
-        """Have a keeper take over the files of a program, its lifeline first.
-
-        Raises:
-            OSError: The supervisor could not be started.
-        """
+        """Have a keeper take over the files of a program, its lifeline first."""
         with self._lock:
             self.wake()
             try:

@@ -21,11 +21,7 @@ _MOST_REFERENCES = 1_000
 
 
 def check_arguments(tool: Tool, arguments: dict[str, Any]) -> None:
-    """Make sure that arguments fit a tool's parameters.
-
-    Raises:
-        ToolError: They do not; the message says what is wrong.
-    """
+    """Make sure that arguments fit a tool's parameters; a ``ToolError`` says what does not."""
     if not getattr(tool, "editable", True):
         raise ToolError(
             f"{tool.name} runs with the model's own arguments only. Deny the call, and say why.",
@@ -53,13 +49,9 @@ def check_arguments(tool: Tool, arguments: dict[str, Any]) -> None:
 
 
 def misfits(schema: dict[str, Any], value: object) -> Iterator[ValidationError]:
-    """What of a value does not fit a stranger's schema.
+    """What of a value does not fit a stranger's schema; an error if its references cannot be followed.
 
     Patterns do not count, since some take a regular expression for ever; nor do references to other places.
-
-    Raises:
-        Unresolvable: The schema refers to what is not in it.
-        RecursionError: Its references lead too far.
     """
     from jsonschema import Draft202012Validator, validators  # here, since it is seldom needed
     from referencing import Registry

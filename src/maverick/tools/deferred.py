@@ -37,11 +37,7 @@ _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
 
 
 def deferred_names(defer: bool | Sequence[str] | None, tools: Mapping[str, Tool]) -> frozenset[str]:
-    """The tools among these that are deferred, as a definition says.
-
-    Raises:
-        InvalidToolError: The definition names a tool, or a server, that it does not have.
-    """
+    """The tools among these that are deferred, as a definition says; it may only name what it has."""
     if defer is None:
         sizes = Counter(map(_group, tools.values()))
         return frozenset(

@@ -269,11 +269,7 @@ def _import_path(function: Callable[..., Any]) -> tuple[str, str] | str:
 
 
 async def _run_in_process(module: str, name: str, arguments: dict[str, Any]) -> object:
-    """Call a function in a process of its own, and return its result. The process ends with this task.
-
-    Raises:
-        ToolError: The function raised an error, or the process ended without an answer.
-    """
+    """Call a function in a process of its own, which ends with this task; its errors are raised as a ``ToolError``."""
     from tempfile import TemporaryFile  # here, as the next one: few tools want a process
 
     from maverick.processes import run_program

@@ -202,11 +202,7 @@ class _Notes:
         return inner == "." or (self._workspace.root / inner).is_dir()
 
     def _inner(self, path: str, *, may_be_root: bool = False) -> str:
-        """The path below the folder of the notes.
-
-        Raises:
-            ToolError: It leads elsewhere.
-        """
+        """The path below the folder of the notes; a ``ToolError`` if it leads elsewhere."""
         below = path.removeprefix(ROOT)
         inner = self._workspace.canonical(below.lstrip("/")) if below == "" or below.startswith("/") else None
         is_note = (

@@ -90,11 +90,7 @@ def cap(text: str, limit: int) -> str:
 
 
 def text_of(value: object) -> str:
-    """The text of a value: a string as it is, anything else as JSON.
-
-    Raises:
-        ToolError: The value cannot be turned into JSON.
-    """
+    """The text of a value: a string as it is, anything else as JSON; a ``ToolError`` if it has no such form."""
     if isinstance(value, str):
         return value
     if type(value) is int:

@@ -193,11 +193,7 @@ class ToolSignature:
         """The JSON Schema of the arguments."""
 
     def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments as the function's types.
-
-        Raises:
-            ToolError: They do not fit; the message tells the model what to correct.
-        """
+        """The arguments as the function's types; a ``ToolError`` tells the model what to correct."""
         return self._arguments.check(arguments)
 
     @cached_property

@@ -88,12 +88,9 @@ async def run_in_thread(function: Callable[..., R], /, *args: Any, **kwargs: Any
 
 
 def end_if_forked(process: object) -> None:
-    """End this process if it is a copy that a function has made of the one it was called in.
+    """End this process if it is a copy, made by a function that was called when :func:`this_process` said ``process``.
 
     The copy would go on with everything the original is doing: the same run, in two processes.
-
-    Args:
-        process: What :func:`this_process` said before the function was called.
     """
     if _process is not process:
         os._exit(0)

@@ -54,11 +54,7 @@ class TypedArguments:
                 self.schema["properties"][name]["default"] = to_jsonable_python(default)
 
     def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments as the types that were declared.
-
-        Raises:
-            ToolError: They do not fit; the message tells the model what to correct.
-        """
+        """The arguments as the types that were declared; a ``ToolError`` tells the model what to correct."""
         try:
             checked: dict[str, Any] = self._adapter.validator.validate_python(arguments)
             return checked

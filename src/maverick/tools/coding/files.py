@@ -161,11 +161,7 @@ class FileTools:
         return Change(path, self._text_or_nothing(path), content)
 
     def planned_edit(self, path: str, old: str, new: str, replace_all: bool = False) -> Change:
-        """What :meth:`edit_file` would change.
-
-        Raises:
-            ToolError: The file cannot be read, or does not have the piece, or has it several times.
-        """
+        """What :meth:`edit_file` would change; a ``ToolError`` says why the piece cannot be replaced."""
         if not old:
             raise ToolError(
                 "old is empty. Give the piece to replace, or write the whole file with write_file."

@@ -28,29 +28,10 @@ _ENDS = {
 }
 """The ends of elements whose content is neither markup nor visible."""
 _UNSEEN = frozenset({"template", "svg", "object"})
-_INLINE = frozenset(
-    {
-        "a",
-        "abbr",
-        "b",
-        "cite",
-        "code",
-        "em",
-        "i",
-        "kbd",
-        "q",
-        "s",
-        "small",
-        "span",
-        "strong",
-        "sub",
-        "sup",
-        "td",
-        "th",
-        "u",
-        "wbr",
-    }
-)
+_INLINE = frozenset({
+    "a", "abbr", "b", "cite", "code", "em", "i", "kbd", "q", "s", "small", "span", "strong", "sub", "sup", "td", "th", "u",
+    "wbr",
+})  # fmt: skip
 """Tags in the middle of a line; every other one begins a new line."""
 
 

@@ -18,30 +18,12 @@ PROTECTED = (".git", ".maverick", "maverick.yaml", ".claude", ".agents", ".mcp.j
 """What decides how other programs, and we ourselves, treat the workspace: agents, skills, permissions, programs to start."""
 
 ASKED = (
-    *(".envrc", ".vscode", ".idea", ".devcontainer", ".pre-commit-config.yaml", ".husky", ".githooks"),
-    *(
-        "lefthook.yml",
-        "mise.toml",
-        ".mise.toml",
-        ".gitattributes",
-        ".npmrc",
-        "*.code-workspace",
-        ".zed",
-        ".cursor",
-    ),
-    *("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", ".cursorrules", "copilot-instructions.md"),
-    *(
-        ".profile",
-        ".bashrc",
-        ".bash_profile",
-        ".bash_login",
-        ".bash_aliases",
-        ".zshrc",
-        ".zshenv",
-        ".zprofile",
-    ),
-    *(".zlogin", ".inputrc", ".exrc", ".nvim.lua", ".gdbinit", ".gitconfig", ".ssh", ".config", ".local"),
-)
+    ".envrc", ".vscode", ".idea", ".devcontainer", ".pre-commit-config.yaml", ".husky", ".githooks", "lefthook.yml",
+    "mise.toml", ".mise.toml", ".gitattributes", ".npmrc", "*.code-workspace", ".zed", ".cursor",
+    "AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", ".cursorrules", "copilot-instructions.md",
+    ".profile", ".bashrc", ".bash_profile", ".bash_login", ".bash_aliases", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
+    ".inputrc", ".exrc", ".nvim.lua", ".gdbinit", ".gitconfig", ".ssh", ".config", ".local",
+)  # fmt: skip
 """What other programs run or obey automatically; the user may want it changed, and is asked."""
 
 FOLDERS = frozenset({".git", ".maverick", ".claude", ".agents", ".vscode", ".idea"})

@@ -30,14 +30,8 @@ from maverick.tools.coding.workspace import Workspace
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SETTINGS = (
-    "alternatives",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "localtime",
-    "nsswitch.conf",
-    "passwd",
-)
+    "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "nsswitch.conf", "passwd",
+)  # fmt: skip
 _COMPARE = (
     'run=$1 expected=$2; shift 2; [ $# = 0 ] || [ "$(PATH=/usr/bin:/bin stat -Lc %d:%i -- "$@")" = "$expected" ] || '
     '{ echo "Something that is protected has changed while the command was started. Try again."; exit 126; }; '
@@ -60,29 +54,19 @@ def sandbox_problem() -> str:
 @cache
 def _problem(program: str | None) -> str:
     if program is None:
-        return (
-            "bubblewrap (bwrap) is not installed outside the workspace, "
-            "so a command cannot be put into a sandbox"
-        )
+        return "bubblewrap (bwrap) is not installed outside the workspace, so a command cannot be put into a sandbox"
     with _filter() as calls:
         if calls is None:
             return "the system calls of this computer's architecture are not known, so a command cannot be put into a sandbox"
         words = [program, *_LOCKED, "--seccomp", str(calls), *_system_folders(), "true"]
         try:
-            tried = subprocess.run(  # noqa: S603 - the program that was found, with no input of a user
-                words,
-                capture_output=True,
-                timeout=10,
-                check=False,
-                pass_fds=[calls],
-                env=helper_environment(),
+            subprocess.run(  # noqa: S603 - the program that was found, with no input of a user
+                words, capture_output=True, timeout=10, check=True, pass_fds=[calls], env=helper_environment()
             )
+        except subprocess.CalledProcessError:
+            return "this system does not let bubblewrap (bwrap) make a sandbox, so a command would run without one"
         except (OSError, subprocess.SubprocessError):
             return "bubblewrap (bwrap) cannot be run here, so a command cannot be put into a sandbox"
-    if tried.returncode != 0:
-        return (
-            "this system does not let bubblewrap (bwrap) make a sandbox, so a command would run without one"
-        )
     return ""
 
 
@@ -128,9 +112,6 @@ class Sandbox:
 
         An earlier command may have put a link in place of something protected, and bubblewrap would follow it, outside
         of the sandbox. So what is mounted is compared with what we have seen there, before the command runs.
-
-        Raises:
-            ToolError: The sandbox is not available any more.
         """
         names = self._workspace.guarded()
         with _placeholders(self._workspace, names), _filter() as calls:

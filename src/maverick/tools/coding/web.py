@@ -69,22 +69,14 @@ class GuardedResolver(AbstractResolver):
         self._inner = ThreadedResolver() if inner is None else inner
 
     async def resolve(self, host: str, port: int = 0, family: AddressFamily = AF_INET) -> list[ResolveResult]:
-        """The addresses of a host.
-
-        Raises:
-            ToolError: One of them may not be reached; a host that mixes them is not to be trusted.
-        """
+        """The addresses of a host; a host that mixes them with ones that may not be reached is not to be trusted."""
         found = await self._inner.resolve(host, port, family)
         for result in found:
             self.check(result["host"], host)
         return found
 
     def check(self, address: str, host: str) -> None:
-        """Make sure that an address of a host may be reached.
-
-        Raises:
-            ToolError: It may not, or it is not an address.
-        """
+        """Refuse an address of a host that may not be reached, or that is none."""
         try:
             parsed = ip_address(address.partition("%")[0])
         except ValueError as error:
@@ -98,15 +90,7 @@ class GuardedResolver(AbstractResolver):
 
 
 async def fetch_page(url: str, reachable: Reachable = is_public) -> str:
-    """The text of a page, marked as untrusted content.
-
-    Args:
-        url: The address, as the model wrote it.
-        reachable: Which addresses may be reached.
-
-    Raises:
-        ToolError: It cannot be fetched, or may not be.
-    """
+    """The text of a page, marked as untrusted content; a ``ToolError`` if it cannot be fetched, or may not be."""
     resolver = GuardedResolver(reachable)
     try:
         async with (

@@ -114,19 +114,17 @@ class Workspace:
 
     def guarded(self) -> list[str]:
         """What right below the root is protected or asked about, whether or not it exists; of a pattern, what exists."""
-        names = [*self.protected, *self.asked]
+        patterns = [entry.casefold() for entry in self.asked if "*" in entry]
+        names = dict.fromkeys(name for name in (*self.protected, *self.asked) if "*" not in name)
         with suppress(OSError):
             for name in os.listdir(self.root):  # noqa: PTH208 - names are all that is needed
-                if name not in names and any(
-                    "*" in entry and fnmatchcase(name.casefold(), entry.casefold()) for entry in self.asked
-                ):
-                    names.append(name)
-        return [name for name in names if "*" not in name]
+                if any(fnmatchcase(name.casefold(), pattern) for pattern in patterns):
+                    names[name] = None
+        return list(names)
 
     def is_protected(self, path: str) -> bool:
         """Whether a path of the workspace may be read but not changed."""
-        names = {name.casefold() for name in self.locate(path)}
-        return any(entry.casefold() in names for entry in self.protected)
+        return self._protecting(self.locate(path)) is not None
 
     @contextmanager
     def open_folder(self, names: Sequence[str], *, create: bool = False) -> Iterator[int]:
@@ -187,8 +185,7 @@ class Workspace:
         Raises:
             ToolError: It may not be changed, or cannot be.
         """
-        *folders, name = names = self._file_names(path)
-        self._check_changeable(path, names)
+        *folders, name = names = self._changeable(path)
         with self.open_folder(folders, create=True) as folder, _explained(path):
             mode = _mode_of(name, folder, path)
             self.written.add(names[0])
@@ -200,8 +197,7 @@ class Workspace:
         Raises:
             ToolError: It may not be changed, or cannot be.
         """
-        *folders, name = names = self._file_names(path)
-        self._check_changeable(path, names)
+        *folders, name = self._changeable(path)
         with self.open_folder(folders) as folder, _explained(path):
             if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
                 shutil.rmtree(name, dir_fd=folder)
@@ -214,10 +210,8 @@ class Workspace:
         Raises:
             ToolError: One of the two may not be changed, or the new path is taken.
         """
-        *folders, name = self._file_names(path)
-        *new_folders, new_name = new_names = self._file_names(to)
-        self._check_changeable(path, (*folders, name))
-        self._check_changeable(to, new_names)
+        *folders, name = self._changeable(path)
+        *new_folders, new_name = self._changeable(to)
         if self.identity(path) is None:
             raise ToolError(f"{path} does not exist.")
         with self.open_folder(folders) as source, self.open_folder(new_folders, create=True) as target:
@@ -268,11 +262,17 @@ class Workspace:
             raise ToolError(f"{path!r} is the workspace itself, not a file in it.")
         return names
 
-    def _check_changeable(self, path: str, names: Sequence[str]) -> None:
+    def _protecting(self, names: Iterable[str]) -> str | None:
+        """The first name on the way to a file that keeps it from being changed."""
         lowered = {name.casefold() for name in names}
-        for entry in self.protected:
-            if entry.casefold() in lowered:
-                raise ToolError(f"{path} may be read but not changed: {entry} is protected. Tell the user.")
+        return next((entry for entry in self.protected if entry.casefold() in lowered), None)
+
+    def _changeable(self, path: str) -> tuple[str, ...]:
+        """The names that lead to a file that may be changed."""
+        names = self._file_names(path)
+        if (entry := self._protecting(names)) is not None:
+            raise ToolError(f"{path} may be read but not changed: {entry} is protected. Tell the user.")
+        return names
 
 
 def _names(field: str, names: Iterable[str]) -> tuple[str, ...]:

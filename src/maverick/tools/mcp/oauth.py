@@ -73,11 +73,7 @@ class _SignIn(Struct, omit_defaults=True):
 
 
 class TokenStore:
-    """Where the sign-in to one server is kept.
-
-    Args:
-        url: The server.
-    """
+    """Where the sign-in to the server at a URL is kept."""
 
     def __init__(self, url: str) -> None:
         self._key = hashlib.sha256(url.encode()).hexdigest()[:32]

@@ -281,11 +281,7 @@ def _made(path: Path | None, mode: Mode | str, rules: dict[str, Any]) -> Permiss
 
 
 def read_permissions(path: Path, content: bytes) -> dict[str, Any]:
-    """Read and check the content of a permissions file.
-
-    Raises:
-        ConfigError: It has an invalid setting.
-    """
+    """What a permissions file with this content says; a ``ConfigError`` if something in it is wrong."""
     said = parse_settings(path, content)
     if not isinstance(said, dict) or not all(isinstance(key, str) for key in said):
         raise ConfigError(f"{path}: expected mode, allow, ask and deny.", source=str(path))

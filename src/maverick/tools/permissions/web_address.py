@@ -78,11 +78,7 @@ class WebAddress:
 
 
 def _one_host(name: str) -> str:
-    """The canonical spelling of a host.
-
-    Raises:
-        ValueError: It is invalid, or only some programs understand it.
-    """
+    """The canonical spelling of a host; a ``ValueError`` if it is invalid, or only some programs understand it."""
     if ":" in name and "%" not in name:  # after a percent sign is a network card of this machine
         return f"[{IPv6Address(name)}]"
     host = name.lower().removesuffix(".")
