@@ -16,7 +16,7 @@ from maverick import AgentDefinition, MaverickConfig
 from maverick.agents import AgentContext, AgentRegistry, AgentResult, MaverickAgent
 from maverick.agents.builtin import CodeReviewer, CommitWriter, DocsWriter, Fix, IssueFixer, Review
 from maverick.agents.discovery import BUILTIN_CLASSES, GENERAL, Discovery, Origin
-from maverick.agents.tool_names import CODING_TOOLS
+from maverick.agents.named_tools import CODING_TOOLS
 from maverick.exceptions import InvalidInputError, ProcessError
 from maverick.tools.coding.toolbox import coding_tools
 from maverick.tools.coding.workspace import Workspace

@@ -11,9 +11,8 @@ import pytest
 from maverick import AgentDefinition, PromptConfig, ToolConfig
 from maverick.agents import AgentContext
 from maverick.agents.markdown import AgentFile, read_agent
-from maverick.agents.named_tools import servers_named
+from maverick.agents.named_tools import CODING_TOOLS, servers_named
 from maverick.agents.registry import DefinitionAgent
-from maverick.agents.tool_names import CODING_TOOLS
 from maverick.config import MaverickConfig
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.model.untrusted import mark_untrusted

@@ -23,8 +23,8 @@ from maverick.agents.class_definition import (
     prompt_runner,
 )
 from maverick.agents.context import AgentContext
+from maverick.agents.named_tools import BUILTIN_TOOLS, LATER_TOOLS, find_invalid_tool
 from maverick.agents.query import MessageStream, ask
-from maverick.agents.tool_names import BUILTIN_TOOLS, LATER_TOOLS, find_invalid_tool
 from maverick.exceptions import AgentError, CLINotFoundError, InvalidInputError, InvalidToolError
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.result import AgentResult, ResultMetadata

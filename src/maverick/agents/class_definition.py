@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-from maverick.agents.tool_names import BUILTIN_TOOLS, LATER_TOOLS, server_prefix, tools_for
+from maverick.agents.named_tools import BUILTIN_TOOLS, LATER_TOOLS, server_prefix, tools_for
 from maverick.config import DEFAULT, AgentConfig
 from maverick.loop import AgentDefinition, ModelConfig, OutputConfig, PromptConfig, RunConfig, ToolConfig
 from maverick.loop.result import AgentResult

@@ -26,10 +26,9 @@ from maverick.agents.class_definition import (
     with_own_tools,
 )
 from maverick.agents.context import AgentContext
-from maverick.agents.named_tools import coding_registry
+from maverick.agents.named_tools import CLAUDE_TOOLS, coding_registry
 from maverick.agents.query import QueryEvents
 from maverick.agents.registry import Agent, make_agent
-from maverick.agents.tool_names import CLAUDE_TOOLS
 from maverick.exceptions import AbortedError, InvalidInputError
 from maverick.loop import AgentDefinition, Input, InputConfig, OutputConfig, PromptConfig, TerminateReason
 from maverick.loop.entries import Execution

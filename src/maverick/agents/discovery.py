@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING, Any
 
 from maverick.agents.context import AgentContext
 from maverick.agents.markdown import read_agent
+from maverick.agents.named_tools import CODING_TOOLS
 from maverick.agents.python_source import definitions_in, load_python
 from maverick.agents.registry import AgentRegistry, Registered, registry
-from maverick.agents.tool_names import CODING_TOOLS
 from maverick.config import MaverickConfig
 from maverick.config.own_files import persons_home
 from maverick.config.trust import ADVICE, AGENT_FOLDERS, Trust

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from maverick.agents.front_matter import FrontMatter, read_front_matter
-from maverick.agents.tool_names import CLAUDE_MODELS, CODING_TOOLS, MEMORY, tools_for
+from maverick.agents.named_tools import CLAUDE_MODELS, CODING_TOOLS, MEMORY, tools_for
 from maverick.config.mcp_server import group_of, server_of
 from maverick.config.model_settings import MODEL_SETTINGS, parse_duration
 from maverick.exceptions import AgentError, InvalidInputError, describe_unknown

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from string import Template
 
-from maverick.agents.tool_names import CODING_TOOLS
+from maverick.agents.named_tools import CODING_TOOLS
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.new_file import write_new_file
 from maverick.cli.screen import Screen

@@ -72,28 +72,17 @@ def installed_providers() -> Mapping[str, tuple[EntryPoint, ...]]:
     """What the installed packages provide; looked up once, because it reads a file of every package."""
     from importlib.metadata import entry_points
 
-    found: dict[str, tuple[EntryPoint, ...]] = {}
-    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
-        found[entry_point.name] = (*found.get(entry_point.name, ()), entry_point)
-    return found
+    found = entry_points(group=ENTRY_POINT_GROUP)
+    return {name: tuple(found.select(name=name)) for name in found.names}
 
 
 def _explain_missing(model: str) -> str:
+    guesses = (
+        *((model, "") for known in provider_names() if model == known),
+        *((provider, model) for start, provider in _MODEL_FAMILIES.items() if model.startswith(start)),
+        *((provider, model) for ending, provider in _FILE_ENDINGS.items() if model.endswith(ending)),
+    )
     problem = f"{model!r} does not say which provider to use."
-    provider = _guess_provider(model)
-    if provider is None:
-        return f"{problem} Write it as 'provider:model'; the providers are {', '.join(provider_names())}."
-    whole = f"{model}:" if provider == model else f"{provider}:{model}"
-    return f"{problem} Write it as {whole!r}."
-
-
-def _guess_provider(model: str) -> str | None:
-    if model in provider_names():
-        return model
-    for prefix, provider in _MODEL_FAMILIES.items():
-        if model.startswith(prefix):
-            return provider
-    for ending, provider in _FILE_ENDINGS.items():
-        if model.endswith(ending):
-            return provider
-    return None
+    if guesses:
+        return f"{problem} Write it as {':'.join(guesses[0])!r}."
+    return f"{problem} Write it as 'provider:model'; the providers are {', '.join(provider_names())}."

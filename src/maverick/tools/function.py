@@ -124,7 +124,7 @@ class FunctionTool(Generic[P, R]):
         Raises:
             ToolError: They do not fit the function's signature.
         """
-        return self._signature.check(args)
+        return self._signature.arguments.check(args)
 
     def reconcile(self, function: Reconciler) -> Reconciler:
         """Decorate the function that is asked, after a crash, whether a call took effect."""

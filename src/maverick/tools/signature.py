@@ -189,15 +189,12 @@ class ToolSignature:
             if parameter.default is not parameter.empty:
                 self._defaults[parameter.name] = parameter.default
         self._notes = {name: note for name, note in notes.items() if note and name in self._types}
-        self.schema = plain_schema(self._types, self._notes, self._defaults) or self._arguments.schema
+        self.schema = plain_schema(self._types, self._notes, self._defaults) or self.arguments.schema
         """The JSON Schema of the arguments."""
 
-    def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments as the function's types; a ``ToolError`` tells the model what to correct."""
-        return self._arguments.check(arguments)
-
     @cached_property
-    def _arguments(self) -> TypedArguments:
+    def arguments(self) -> TypedArguments:
+        """What checks the arguments."""
         from maverick.tools.typed_arguments import TypedArguments  # here, since it brings Pydantic with it
 
         return TypedArguments(self._name, self._types, self._notes, self._defaults)

@@ -96,7 +96,8 @@ class Search:
         """The files to search, all found before the first is opened."""
         wanted = named(files)
         place = self._workspace.canonical(path) or path
-        if self._is_file(path):
+        if (file := self._opened(path)) is not None:
+            file.close()
             return iter([place])
         below = f"{place}/".removeprefix("./")
         found = [
@@ -105,13 +106,6 @@ class Search:
             if entry.is_file and wanted.matches(entry.path.removeprefix(below))
         ]
         return iter(found)
-
-    def _is_file(self, path: str) -> bool:
-        try:
-            self._workspace.open_file(path).close()
-        except ToolError:
-            return False
-        return True
 
     async def _search(self, pattern: str, paths: list[str], found: _Findings, *, ignore_case: bool) -> None:
         output = bytearray()
@@ -123,9 +117,9 @@ class Search:
         with ExitStack() as stack:
             opened: dict[str, tuple[int, str]] = {}
             for path in paths:
-                file = self._opened(stack, path)
-                if file is None:
+                if (file := self._opened(path)) is None:
                     continue
+                stack.enter_context(file)
                 if os.fstat(file.fileno()).st_size > _LARGEST_FILE:
                     found.too_large.append(printable(path))
                 else:
@@ -151,10 +145,10 @@ class Search:
             )
         found.is_broken = True
 
-    def _opened(self, stack: ExitStack, path: str) -> BinaryIO | None:
-        """An open file; ``None`` if it has disappeared, or is not a file any more."""
+    def _opened(self, path: str) -> BinaryIO | None:
+        """An open file; ``None`` if it does not exist, or is not a file."""
         try:
-            return stack.enter_context(self._workspace.open_file(path))
+            return self._workspace.open_file(path)
         except ToolError:
             return None
 
