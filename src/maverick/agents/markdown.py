@@ -26,10 +26,10 @@ A file for Claude Code, in ``.claude/agents``, is read as it is: ``name``, ``des
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from maverick.agents.front_matter import FrontMatter, read_front_matter
 from maverick.agents.named_tools import CLAUDE_MODELS, CODING_TOOLS, MEMORY, tools_for
@@ -60,72 +60,45 @@ _WRITTEN_AS = {"timeout_ms": "timeout", "initial_messages[0]": "message", "syste
 """How a file calls what a definition calls otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentFile:
+class AgentFile(NamedTuple):
     """An agent read from a Markdown file."""
 
-    path: Path
     definition: AgentDefinition[Any]
     missing_tools: tuple[str, ...] = ()
     """Tools the file names that there are none of here, in a file that was written for another program."""
 
 
 def read_agent(path: Path) -> AgentFile:
-    """Read a Markdown file as what its folder says it is: one for Claude Code in ``.claude``, else one of ours."""
+    """Read a Markdown file as what its folder says it is: one for Claude Code in ``.claude``, else one of ours.
+
+    Raises:
+        InvalidInputError: Something is wrong with the file; the message names it, the line and the setting.
+    """
     is_claude = ".claude" in path.absolute().parent.parts
     front = read_front_matter(path, lenient=is_claude)
-    return _claude_agent(front) if is_claude else _own_agent(front)
-
-
-def _own_agent(front: FrontMatter) -> AgentFile:
+    if is_claude:
+        ours, missing = _translated(front)
+        return AgentFile(_definition(ours), missing)
     for field in front.fields:
         if field not in _FIELDS:
             front.refuse(field, describe_unknown("setting", field, _FIELDS))
-    output = front.fields.get("output")
-    return AgentFile(
-        front.path,
-        _definition(
-            front,
-            lambda: AgentDefinition(
-                name=_text(front, "name", front.path.stem),
-                description=_text(front, "description"),
-                prompt_config=PromptConfig(front.body, [_message(front)]),
-                model_config=ModelConfig(
-                    model=_text(front, "model", "") or None,
-                    context_window=front.fields.get("context_window"),  # type: ignore[arg-type]  # it checks it
-                    **{name: front.fields.get(name) for name in MODEL_SETTINGS},  # type: ignore[arg-type]  # it checks them
-                ),
-                run_config=_run_config(front),
-                tool_config=ToolConfig(tools=_own_tools(front), defer=front.fields.get("defer")),  # type: ignore[arg-type]
-                input_config=_inputs(front),
-                output_config=None if output is None else OutputConfig("answer", _output_type(front, output)),
-            ),
-        ),
-    )
+    return AgentFile(_definition(front))
 
 
-def _claude_agent(front: FrontMatter) -> AgentFile:
-    if "name" not in front.fields:
-        front.refuse("name", "name: is missing. Write 'name: …' between the lines of '---'.")
+def _translated(front: FrontMatter) -> tuple[FrontMatter, tuple[str, ...]]:
+    """A file for Claude Code as one of ours, and the tools it names that there are none of here."""
     servers, missing = _claude_servers(front)
-    tools: tuple[str, ...] = CODING_TOOLS
+    fields: dict[str, object] = {"name": _text(front, "name"), "mcpServers": list(servers)}
+    fields["description"] = front.fields.get("description")
     if "tools" in front.fields:
         named = _names(front, "tools")
         of_servers = tuple(name for name in named if server_of(name) in servers)
         tools, unknown = tools_for(name for name in named if name not in of_servers)
-        tools, missing = tools + of_servers, unknown + missing
+        fields["tools"], missing = [*tools, *of_servers], unknown + missing
     model = _text(front, "model", "inherit")
-    definition = _definition(
-        front,
-        lambda: AgentDefinition(
-            name=_text(front, "name"),
-            description=_text(front, "description"),
-            prompt_config=PromptConfig(front.body.replace("${", "$${")),
-            model_config=ModelConfig(model=_claude_model(model)),
-            tool_config=ToolConfig(tools=_with_servers(tools, servers)),
-        ),
-    )
-    return AgentFile(front.path, definition, missing)
+    if model != "inherit":
+        fields["model"] = CLAUDE_MODELS.get(model) or (model if ":" in model else f"claude:{model}")
+    return replace(front, fields=fields, body=front.body.replace("${", "$${")), missing
 
 
 def _claude_servers(front: FrontMatter) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -138,12 +111,26 @@ def _claude_servers(front: FrontMatter) -> tuple[tuple[str, ...], tuple[str, ...
     return named, tuple(map(group_of, defined))
 
 
-def _definition(front: FrontMatter, make: Callable[[], AgentDefinition[Any]]) -> AgentDefinition[Any]:
+def _definition(front: FrontMatter) -> AgentDefinition[Any]:
     """The definition; what it complains about is blamed on the line of the file."""
     if not front.body:
         front.refuse("body", "the agent is told nothing. Write its instructions below the settings.")
+    output = front.fields.get("output")
     try:
-        return make()
+        return AgentDefinition(
+            name=_text(front, "name", front.path.stem),
+            description=_text(front, "description"),
+            prompt_config=PromptConfig(front.body, [_message(front)]),
+            model_config=ModelConfig(
+                model=_text(front, "model", "") or None,
+                context_window=front.fields.get("context_window"),  # type: ignore[arg-type]  # it checks it
+                **{name: front.fields.get(name) for name in MODEL_SETTINGS},  # type: ignore[arg-type]  # it checks them
+            ),
+            run_config=_run_config(front),
+            tool_config=ToolConfig(tools=_tools(front), defer=front.fields.get("defer")),  # type: ignore[arg-type]
+            input_config=_inputs(front),
+            output_config=None if output is None else OutputConfig("answer", _output_type(front, output)),
+        )
     except AgentError as error:
         if str(error).startswith(str(front.path)):
             raise
@@ -186,18 +173,14 @@ def _message(front: FrontMatter) -> str | Message:
     return Message.user([*attached, text]) if attached else text
 
 
-def _own_tools(front: FrontMatter) -> tuple[str, ...]:
+def _tools(front: FrontMatter) -> tuple[str, ...]:
+    """The tools that are named, and all tools of each server that has none among them."""
     names = _names(front, "tools") if "tools" in front.fields else CODING_TOOLS
     for name in names:
         if name not in (*CODING_TOOLS, MEMORY) and server_of(name) is None:
             front.refuse("tools", f"tools: {describe_unknown('tool', name, (*CODING_TOOLS, MEMORY))}")
-    return _with_servers(names, _names(front, "mcpServers"))
-
-
-def _with_servers(tools: tuple[str, ...], servers: tuple[str, ...]) -> tuple[str, ...]:
-    """The tools, and all tools of each server that has none among them."""
-    named = {server_of(tool) for tool in tools}
-    return (*tools, *(group_of(server) for server in servers if server not in named))
+    named = {server_of(name) for name in names}
+    return (*names, *(group_of(server) for server in _names(front, "mcpServers") if server not in named))
 
 
 def _names(front: FrontMatter, field: str) -> tuple[str, ...]:
@@ -242,12 +225,6 @@ def _output_type(front: FrontMatter, schema: object) -> Any:  # noqa: ANN401 - a
         return JsonSchema(schema, "output").as_type()  # type: ignore[arg-type]  # it checks what it is given
     except InvalidInputError as error:
         front.refuse("output", str(error), error)
-
-
-def _claude_model(written: str) -> str | None:
-    if written == "inherit":
-        return None
-    return CLAUDE_MODELS.get(written) or (written if ":" in written else f"claude:{written}")
 
 
 def _text(front: FrontMatter, field: str, default: str | None = None) -> str:
