@@ -17,8 +17,10 @@ from msgspec import Struct
 from maverick.config.mcp_server import prefix_of, server_of
 from maverick.config.mcp_servers import load_mcp_servers
 from maverick.exceptions import InvalidInputError, ToolError, describe_unknown
+from maverick.model.message import describe_part
 from maverick.model.untrusted import mark_untrusted
 from maverick.tools.mcp.servers import ConfiguredServer, connected_servers
+from maverick.tools.mcp.toolset import piece_of
 
 LONGEST_TEXT = 200_000
 """The characters of a prompt or a resource that are used."""
@@ -108,7 +110,9 @@ async def expand_prompt(text: str, folder: Path | None = None) -> str:
         prompt = known[command]
         arguments = _arguments(prompt, words)
         got = await server.connection.ask(lambda client: client.get_prompt(prompt.name, arguments))
-    return "\n\n".join(filter(None, (_text(message.content) for message in got.messages)))[:LONGEST_TEXT]
+    pieces = (piece_of(message.content) for message in got.messages)
+    texts = (piece if isinstance(piece, str) else describe_part(piece) for piece in pieces)
+    return "\n\n".join(filter(None, texts))[:LONGEST_TEXT]
 
 
 async def read_resource(server: str, uri: str, folder: Path | None = None) -> str:
@@ -170,12 +174,3 @@ def _arguments(prompt: ServerPrompt, words: Sequence[str]) -> dict[str, str]:
     if missing := [name for name in prompt.required if name not in given]:
         raise InvalidInputError(f"{missing[0]} is missing. Write: {prompt.usage}", field="prompt")
     return given
-
-
-def _text(content: types.ContentBlock) -> str:
-    match content:
-        case types.TextContent(text=text):
-            return text
-        case types.EmbeddedResource(resource=types.TextResourceContents(text=text)):
-            return text
-    return f"[{content.type}]"

@@ -261,7 +261,7 @@ class MCPTool:
             within=max(context.deadline - asyncio.get_running_loop().time(), 0.001),
             again=self.effect is not Effect.IRREVERSIBLE,
         )
-        pieces = [_piece(block) for block in result.content]
+        pieces = [piece_of(block) for block in result.content]
         text = "\n".join(piece if isinstance(piece, str) else describe_part(piece) for piece in pieces)
         if not pieces and result.structured_content is not None:
             text = msgspec.json.encode(result.structured_content).decode()
@@ -277,7 +277,8 @@ class MCPTool:
         return f"<MCP tool {self.name}>"
 
 
-def _piece(block: types.ContentBlock) -> str | Image | Document:
+def piece_of(block: types.ContentBlock) -> str | Image | Document:
+    """What a block of content is here: text, an image, or a document."""
     match block:
         case types.TextContent(text=text):
             return text
