@@ -74,7 +74,8 @@ class FunctionTool(Generic[P, R]):
         self.sequential = sequential
         self.function = function
         self.reconciler: Reconciler | None = None
-        self._awaited = _is_async(function)
+        called = getattr(function, "__call__", None)  # noqa: B004 - an object's may be async
+        self._awaited = any(map(inspect.iscoroutinefunction, (function, called)))
         self._blocking = not self._awaited and not inspect.isasyncgenfunction(function)
         self._signature = ToolSignature(self.name, function, notes, local_names or {})
         self._importable = self._import_path() if process else None
@@ -220,12 +221,6 @@ def _no_function(given: object) -> str:
     if isinstance(given, type):
         return f"{given.__name__} cannot be a tool: it is a class. Decorate the method that does the work with @tool."
     return f"A tool is made from a function, not from a {type(given).__name__}. Write @tool above a function."
-
-
-def _is_async(function: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004 - an object whose __call__ is async
-    )
 
 
 def _effect(name: str, effect: Effect | str) -> Effect:

@@ -135,7 +135,7 @@ class _Notes:
 
     def view(self, path: str, lines: list[int] | None) -> str:
         inner = self._inner(path, may_be_root=True)
-        if not self._is_folder(inner):
+        if inner != "." and not (self._workspace.root / inner).is_dir():
             text = self._text(path)
             numbered = [f"{number}\t{line}" for number, line in enumerate(text.split("\n"), 1)]
             if lines is not None:
@@ -197,9 +197,6 @@ class _Notes:
 
     def _is_there(self, path: str) -> bool:
         return self._workspace.identity(self._inner(path)) is not None
-
-    def _is_folder(self, inner: str) -> bool:
-        return inner == "." or (self._workspace.root / inner).is_dir()
 
     def _inner(self, path: str, *, may_be_root: bool = False) -> str:
         """The path below the folder of the notes; a ``ToolError`` if it leads elsewhere."""

@@ -218,7 +218,7 @@ class FileTools:
 
     def _make(self, change: Change) -> str:
         """Write a file, and return the difference, which is made first: nothing slow may follow the effect."""
-        path, _, after = change
+        path, before, after = change
         try:
             content = after.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
@@ -226,7 +226,11 @@ class FileTools:
             raise ToolError(
                 f"{path} cannot hold {half!a}, half of a character. Write it in full, or leave it out."
             ) from error
-        told = _made(change) if change.before is None else _difference(path, change.before, after)
+        if before is None:
+            lines = len(_lines(after))
+            told = f"{path} was made, {lines} {'line' if lines == 1 else 'lines'}."
+        else:
+            told = _difference(path, before, after)
         self._workspace.replace(path, content)
         return told
 
@@ -250,11 +254,6 @@ def _decoded(path: str, content: bytes) -> str:
 def _in_its_line_ends(text: str, piece: str) -> str:
     """A text with the line endings of the file; models do not write carriage returns."""
     return piece.replace("\n", "\r\n") if "\r\n" in text and "\r\n" not in piece else piece
-
-
-def _made(change: Change) -> str:
-    lines = len(_lines(change.after))
-    return f"{change.path} was made, {lines} {'line' if lines == 1 else 'lines'}."
 
 
 def _difference(path: str, before: str, after: str) -> str:

@@ -52,7 +52,9 @@ class Output:
         self._head += chunk[:room]
         self._tail += chunk[max(room, 0) :]
         if len(self._tail) > _SHOWN and self._file is None and not self._kept:
-            self._spill(bytes(self._head + self._tail))
+            with suppress(ToolError, OSError):  # a full disk takes away the copy, not the output
+                self._file = self._workspace.make_file((*FOLDER, self._name))
+                self._keep(bytes(self._head + self._tail))
         elif self._file is not None:
             self._keep(chunk)
         del self._tail[:-_SHOWN]
@@ -78,11 +80,6 @@ class Output:
     def is_too_long(self) -> bool:
         """Whether the command was stopped because of it."""
         return self.length > _MOST
-
-    def _spill(self, so_far: bytes) -> None:
-        with suppress(ToolError, OSError):  # a full disk takes away the copy, not the output
-            self._file = self._workspace.make_file((*FOLDER, self._name))
-            self._keep(so_far)
 
     def _keep(self, chunk: bytes) -> None:
         assert self._file is not None  # noqa: S101 - asked only when there is one

@@ -112,7 +112,11 @@ class ConfiguredServer:
                     cause=error,
                 ) from error
             raise
-        self._check_names(list(toolset.listed))
+        listed = list(toolset.listed)
+        for setting, names in self.server.named_tools().items():
+            for name in names:
+                if name not in listed:  # with a typing error, approval would never be asked for
+                    raise self._wrong(f"{setting}: {describe_unknown('tool', name, listed)}")
         self.is_connected = True
 
     async def accept(self, tool: str | None = None) -> list[str]:
@@ -141,13 +145,6 @@ class ConfiguredServer:
         if self._ask is not None:
             address = replace(address, elicitation=elicitation(server.name, self._ask))
         return _toolset_of(server, address, pins, prefix_of(server.name))
-
-    def _check_names(self, listed: list[str]) -> None:
-        """Refuse settings for tools that are not there: with a typing error, approval would never be asked for."""
-        for setting, names in self.server.named_tools().items():
-            for name in names:
-                if name not in listed:
-                    raise self._wrong(f"{setting}: {describe_unknown('tool', name, listed)}")
 
     def _wrong(self, problem: str) -> ConfigError:
         return server_problem(self.server.source, self.server.name, problem)

@@ -157,7 +157,9 @@ class MCPToolset:
         """
         listed = await self._list(user_id)
         self.quarantined = self._pins.check(self.name, listed)
-        found = [MCPTool(tool, self) for tool in listed if self._is_offered(tool.name)]
+        wanted = self.listed if self._only is None else self._only
+        offered = [tool for tool in listed if tool.name in wanted and tool.name not in self.quarantined]
+        found = [MCPTool(tool, self) for tool in offered]
         names = [tool.name for tool in found]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise InvalidToolError(
@@ -215,9 +217,6 @@ class MCPToolset:
         listed = await self.connection(user_id).list_tools()
         self.listed = {tool.name: tool.description or "" for tool in listed}
         return listed
-
-    def _is_offered(self, tool: str) -> bool:
-        return tool not in self.quarantined and (self._only is None or tool in self._only)
 
 
 class MCPTool:
