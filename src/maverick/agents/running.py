@@ -156,7 +156,7 @@ async def agent_executor(
 
 def _guidance(folder: Path, on_remark: Callable[[str], object] | None) -> tuple[Guidance, list[Path]]:
     """What agents are told in a folder, and the folders of skills outside of it, whose scripts commands may read."""
-    from maverick.agents.guidance import (
+    from maverick.agents.skills import (
         guidance_in,
         load_skills,
     )  # here, since not every agent works in a folder

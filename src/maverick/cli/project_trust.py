@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from maverick.agents.discovery import agent_files
-from maverick.agents.guidance import project_instructions, skill_folders
+from maverick.agents.skills import project_instructions, skill_folders
 from maverick.cli.screen import Screen
 from maverick.config.loading import deciding_settings, own_choice, settings_in
 from maverick.config.mcp_server import MCPServer

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from maverick.agents.guidance import Skills, load_skills
+from maverick.agents.skills import Skills, load_skills
 from maverick.exceptions import InvalidInputError
 from maverick.model import Part
 from maverick.model.media import media_from_path

@@ -17,9 +17,9 @@ from msgspec import structs
 
 from maverick.agents.conversations import Conversation, FolderConversations, messages_of
 from maverick.agents.discovery import DiscoveredAgent
-from maverick.agents.guidance import Skills, load_skills
 from maverick.agents.named_tools import names_coding_tools
 from maverick.agents.running import agent_executor
+from maverick.agents.skills import Skills, load_skills
 from maverick.cli.acp.content import Said, history_of, title_of
 from maverick.cli.acp.interrupted_run import carried_over
 from maverick.cli.acp.tool_calls import kind_of, locations_of, preview_content, shown_arguments
