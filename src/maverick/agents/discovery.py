@@ -113,8 +113,7 @@ class DiscoveredAgent:
     @property
     def inputs(self) -> Mapping[str, Input] | None:
         """The inputs it declares; ``None`` if it declares none, as a class may."""
-        inputs: Mapping[str, Input] | None = getattr(self.agent, "inputs", None)
-        return inputs
+        return getattr(self.agent, "inputs", None)
 
     @property
     def description(self) -> str:
@@ -171,11 +170,8 @@ class Discovery:
             known.append(found.name)
         if name in self._suspects:
             raise self._suspects[name]
-        for path in agent_files(self._cwd) if not self._is_trusted else ():
-            if path.stem == name:
-                raise _problem(
-                    f"The agent {name!r} belongs to this folder, which you have not trusted. {ADVICE}"
-                )
+        if not self._is_trusted and name in (path.stem for path in agent_files(self._cwd)):
+            raise _problem(f"The agent {name!r} belongs to this folder, which you have not trusted. {ADVICE}")
         raise AgentNotFoundError(agent_name=name, available_agents=list(dict.fromkeys(known)))
 
     def all(self) -> list[DiscoveredAgent]:
@@ -216,18 +212,16 @@ class Discovery:
             if first is found:
                 yield found
             elif first.agent is not found.agent:
-                problem = (
-                    f"{found.where}: {first.where} already defines an agent named {found.name!r}, which is used. "
-                    "Rename one of them."
-                )
-                self._note(_problem(problem))
+                problem = f"{found.where}: {first.where} already defines an agent named {found.name!r}, which is used."
+                self._note(_problem(f"{problem} Rename one of them."))
 
     def _in_folder(self, folder: Path, origin: Origin) -> Iterator[DiscoveredAgent]:
         try:
             files = sorted(folder.glob("*.md"))
         except OSError as error:
-            problem = f"{folder} could not be read: {error.strerror}. Check its permissions."
-            self._note(_problem(problem, error))
+            self._note(
+                _problem(f"{folder} could not be read: {error.strerror}. Check its permissions.", error)
+            )
             return
         for path in files:
             try:
@@ -237,11 +231,8 @@ class Discovery:
                 continue
             agent = read.definition
             if self._is_reserved(agent.name, origin):
-                problem = (
-                    f"{path}: {agent.name!r} is the name of the default agent, which an agent of a project cannot take. "
-                    f"Rename it, or run it by its file: maverick run {path}"
-                )
-                self._note(_problem(problem))
+                problem = f"{path}: {agent.name!r} is the name of the default agent, which an agent of a project cannot take."
+                self._note(_problem(f"{problem} Rename it, or run it by its file: maverick run {path}"))
             else:
                 yield DiscoveredAgent(agent.name, agent, origin, str(path), read.missing_tools)
 
@@ -269,11 +260,9 @@ class Discovery:
             try:
                 yield from _of_entry_point(entry_point, package)
             except Exception as error:  # noqa: BLE001 - foreign code may raise anything when it is loaded
-                problem = (
-                    f"The agent {entry_point.name!r} of the package {package!r} cannot be loaded: "
-                    f"{type(error).__name__}: {error}. Report it to its author, or uninstall it."
-                )
-                self._note(_problem(problem, error), entry_point.name)
+                problem = f"The agent {entry_point.name!r} of the package {package!r} cannot be loaded:"
+                reason = f"{type(error).__name__}: {error}. Report it to its author, or uninstall it."
+                self._note(_problem(f"{problem} {reason}", error), entry_point.name)
 
     def _note(self, problem: AgentError, suspect: str = "") -> None:
         """Remember a problem, and the name of the agent it concerns."""

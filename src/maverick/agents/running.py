@@ -126,6 +126,7 @@ async def agent_executor(
     guidance, readable = given["guidance"], list[Path]()
     if brought is None and guidance is None and names_coding_tools(definition):
         guidance, readable = _guidance(folder, on_remark)
+    asked = given["approve"] or approve
     tools = (
         named_tools(
             definition,
@@ -134,7 +135,7 @@ async def agent_executor(
             on_remark=on_remark,
             readable=readable,
             servers=servers,
-            approve=given["approve"] or approve,
+            approve=asked,
         )
         if brought is None
         else nullcontext(brought)
@@ -145,7 +146,7 @@ async def agent_executor(
             own,
             tool_registry=tool_registry,
             journal=journal,
-            approve=given["approve"] or approve,
+            approve=asked,
             permissions=permissions if rules is None else StrictestPolicy((permissions, rules)),
             settings=given["settings"] or config.agent,
             guidance=guidance,
@@ -156,20 +157,14 @@ async def agent_executor(
 
 def _guidance(folder: Path, on_remark: Callable[[str], object] | None) -> tuple[Guidance, list[Path]]:
     """What agents are told in a folder, and the folders of skills outside of it, whose scripts commands may read."""
-    from maverick.agents.skills import (
-        guidance_in,
-        load_skills,
-    )  # here, since not every agent works in a folder
+    from maverick.agents.skills import guidance_in, load_skills  # here, since not every agent needs them
 
     skills = load_skills(folder)
     if on_remark is not None:
         for problem in skills.problems:
             on_remark(f"({problem})")
-    outside = [
-        skill.folder
-        for skill in skills.by_name.values()
-        if not skill.folder.is_relative_to(folder.absolute())
-    ]
+    folders = (skill.folder for skill in skills.by_name.values())
+    outside = [place for place in folders if not place.is_relative_to(folder.absolute())]
     return guidance_in(folder, skills), outside
 
 
@@ -220,9 +215,8 @@ def _all_agents(config: MaverickConfig, on_remark: Callable[[str], object]) -> d
 
 def _agents_in(source: str) -> Iterable[DiscoveredAgent]:
     if source.endswith(".md"):
-        read = read_agent(Path(source))
-        name = read.definition.name
-        yield DiscoveredAgent(name, read.definition, Origin.PROJECT, source, read.missing_tools)
+        read, missing = read_agent(Path(source))
+        yield DiscoveredAgent(read.name, read, Origin.PROJECT, source, missing)
         return
     known = registry.get_all()
     module = load_python(source)
