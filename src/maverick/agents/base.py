@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace, TracebackType
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 from weakref import WeakKeyDictionary, finalize
 
@@ -297,9 +297,7 @@ class MaverickAgent(ABC):
             await self.warm_up()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         await self.aclose()
 
     def _validate_tools(self, allowed_tools: Iterable[str], mcp_servers: Mapping[str, Any]) -> None:

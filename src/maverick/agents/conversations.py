@@ -47,15 +47,9 @@ class Conversation(msgspec.Struct, frozen=True):
         return self if run_id in self.runs else msgspec.structs.replace(self, runs=(*self.runs, run_id))
 
     def agent_in(self, folder: Path) -> str | None:
-        """The agent as it can be named from anywhere, if the folder is trusted, or it is Markdown and still the same.
+        """The agent as it can be named from anywhere, if its folder is trusted, or it is Markdown and still the same.
 
         A Python file that is the same may import others that are not, so that it runs unnamed in a trusted folder only.
-
-        Args:
-            folder: The folder of the conversation.
-
-        Raises:
-            InvalidInputError: A stranger may have replaced its file.
         """
         file = _file_of(self.agent, folder)
         if file is None or self.agent is None:

@@ -35,17 +35,10 @@ class FrontMatter:
 
 
 def read_front_matter(path: Path, *, lenient: bool = False, noun: str = "agent") -> FrontMatter:
-    """Read a Markdown file.
+    """Read a Markdown file; an ``InvalidInputError`` names the line where it is not well formed.
 
-    Args:
-        path: The file.
-        lenient: Whether settings that are no YAML are read line by line, each as ``name: text``. Files for other
-            programs are often written so, with colons in the text.
-        noun: What the file describes, for errors.
-
-    Raises:
-        InvalidInputError: The file cannot be read, has no settings, or they are not well formed; the message names
-            the line.
+    A lenient reader takes settings that are no YAML line by line, each as ``name: text``: files for other programs are often
+    written so, with colons in the text. The noun is what the file describes, for errors.
     """
     lines = _read(path, noun).splitlines()
     if not lines or lines[0].rstrip() != _FENCE:

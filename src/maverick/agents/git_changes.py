@@ -151,16 +151,9 @@ def _top_of(cwd: Path) -> Path | None:
 
 
 async def _output(cwd: Path, argv: list[str], environment: Mapping[str, str], *, none: int = 0) -> str:
-    """The output of git.
+    """The output of git, or a ``ProcessError`` if it fails or takes too long.
 
-    Args:
-        cwd: The folder to run it in.
-        argv: The program and its arguments.
-        environment: Variables to add.
-        none: The exit code that means that there is no output.
-
-    Raises:
-        ProcessError: git fails, or takes too long.
+    ``none`` is the exit code that means that there is no output.
     """
     kept, length = bytearray(), 0
 

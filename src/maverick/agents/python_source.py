@@ -20,15 +20,10 @@ _LONGEST_QUOTE = 200
 
 
 def load_python(source: str, field: str = "agents", *, from_here: bool = True) -> ModuleType:
-    """Load a Python file or module.
-
-    Args:
-        source: A path that ends with ``.py``, or the dotted name of a module.
-        field: What to call it in an error.
-        from_here: Whether a module may lie in the current folder.
+    """Load a Python file, or a module by its dotted name, which may lie in the current folder if it is ``from_here``.
 
     Raises:
-        InvalidInputError: It is missing, or fails; the message has the line.
+        InvalidInputError: It is missing, or fails; the message has the line, and begins with ``field``.
     """
     path = Path(source)
     is_path = path.suffix == ".py" or len(path.parts) > 1

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeAlias, overload
 
 from typing_extensions import TypeVar
@@ -108,9 +107,7 @@ class DefinitionAgent(Generic[T]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         await self.aclose()
 
     def _executor_in(self, context: AgentContext) -> AgentExecutor:
@@ -245,15 +242,11 @@ class AgentRegistry:
 
 
 def make_agent(name: str, registered: Registered, **options: Any) -> Agent:
-    """An instance of the class, or the definition with an executor; its ``execute`` does not raise.
+    """An instance of the class, or the definition with an executor, made with these options; its ``execute`` does not raise.
 
     An error in ``execute`` becomes a failed result, so that a caller who knows only the agent's name has one thing to
-    handle. The class itself is unchanged: an instance that is made directly raises its errors.
-
-    Args:
-        name: The name it is registered under; passed to a class that takes a ``name`` and has none.
-        registered: The class or the definition.
-        options: What the class's constructor takes; for a definition, what :class:`DefinitionAgent` takes.
+    handle. The class itself is unchanged: an instance that is made directly raises its errors. A class that takes a ``name``
+    and has none is given this one.
     """
     agent: Agent
     if isinstance(registered, AgentDefinition):

@@ -39,17 +39,7 @@ def has_own_executor(found: DiscoveredAgent) -> bool:
 
 
 def mode_of(found: DiscoveredAgent, definition: AgentDefinition[Any], mode: str | None = None) -> Mode:
-    """What an agent may do without asking when it is run in the current folder, as far as the settings decide that.
-
-    Args:
-        found: The agent.
-        definition: What runs it.
-        mode: The mode that was asked for, if one was.
-
-    Raises:
-        ConfigError: A file with permissions cannot be read, or is wrong.
-        InvalidInputError: There is no such mode.
-    """
+    """What an agent may do without asking in the current folder, in the mode that was asked for or in its usual one."""
     usual = Mode.YOLO if has_own_executor(found) else _usual_mode(definition)[1]
     return load_permissions(mode, usual=usual).mode
 

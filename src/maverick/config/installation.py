@@ -17,11 +17,7 @@ _SOURCES = Path(__file__).resolve().parents[2]
 
 @contextmanager
 def extra_needed(extra: str, purpose: str) -> Iterator[None]:
-    """Explain how to install an extra if a package of it is missing when it is imported.
-
-    Args:
-        extra: What the extra is called in ``pyproject.toml``.
-        purpose: What it is needed for; the message begins with it.
+    """Explain how to install an extra if a package of it is missing when it is imported for a purpose.
 
     Raises:
         AgentError: A package is missing, or this system does not have it; its ``kind`` is ``invalid``.

@@ -110,12 +110,7 @@ def _from_project(
 
 
 def deciding_settings(layer: _Layer, own: Mapping[str, str]) -> dict[str, object]:
-    """The settings of a project that decide where data goes or what runs, with their values.
-
-    Args:
-        layer: What the project sets.
-        own: The provider and the model that the user has chosen, from :func:`own_choice`.
-    """
+    """The settings of a project that decide where data goes or what runs, with their values, given :func:`own_choice`."""
     return {
         name: value
         for name, (value, _) in layer.items()

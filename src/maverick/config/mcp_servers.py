@@ -58,12 +58,7 @@ class MCPServers:
 def load_mcp_servers(
     cwd: Path | None = None, home: Path | None = None, environ: Mapping[str, str] | None = None
 ) -> MCPServers:
-    """Read the files.
-
-    Args:
-        cwd: The project's folder; by default, the current one.
-        home: The person's home; by default, theirs.
-        environ: The environment, for the folders that it says are trusted; by default, the process's.
+    """Read the files of the project and the person, by default those of the current folder and user.
 
     Raises:
         ConfigError: A file cannot be read, or does not hold servers.

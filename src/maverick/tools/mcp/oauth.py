@@ -127,12 +127,8 @@ def _keyring() -> Any:  # noqa: ANN401 - an optional module
 class StoredTokens(OAuthClientProvider):
     """Sends the tokens of a sign-in to a server, and refreshes them; without one, it sends nothing.
 
-    Args:
-        url: The server.
-        redirect: Shows the address to sign in at, for a new sign-in.
-        callback: Waits for the browser to come back, for a new sign-in.
-        redirect_uri: Where the browser comes back to.
-        client_id: The id of a program that was registered by hand.
+    For a new sign-in, ``redirect`` shows the address to sign in at, and ``callback`` waits for the browser to come back to
+    ``redirect_uri``; ``client_id`` is that of a program that was registered by hand.
     """
 
     def __init__(
