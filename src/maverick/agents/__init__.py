@@ -12,12 +12,7 @@ from maverick.misuse import load_on_use
 if TYPE_CHECKING:
     from claude_agent_sdk import Message as AgentMessage
 
-    from maverick.agents.base import (
-        BUILTIN_TOOLS,
-        DEFAULT_MODEL,
-        DEFAULT_PERMISSION_MODE,
-        MaverickAgent,
-    )
+    from maverick.agents.base import BUILTIN_TOOLS, DEFAULT_MODEL, DEFAULT_PERMISSION_MODE, MaverickAgent
     from maverick.agents.class_executor import ClassExecutor, define_class
     from maverick.agents.query import extract_all_text, extract_text
     from maverick.providers.claude_cli import extract_usage

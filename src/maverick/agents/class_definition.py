@@ -81,9 +81,7 @@ def define(
             max_retries=0,
         ),
         tool_config=ToolConfig(
-            tools=_tools(options),
-            timeout=timeout or FOREVER_SECONDS,
-            max_output=_LARGEST_OUTPUT,
+            tools=_tools(options), timeout=timeout or FOREVER_SECONDS, max_output=_LARGEST_OUTPUT
         ),
     )
 

@@ -126,9 +126,7 @@ async def named_tools(
 
 
 def coding_registry(
-    folder: Path,
-    on_output: Callable[[ToolContext, str], object] | None = None,
-    readable: Sequence[Path] = (),
+    folder: Path, on_output: Callable[[ToolContext, str], object] | None = None, readable: Sequence[Path] = ()
 ) -> ToolRegistry:
     """The coding tools, and the memory of the folder, by name."""
     from maverick.tools.coding.sandbox import python_folders  # here, since not every agent has them

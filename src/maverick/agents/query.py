@@ -191,13 +191,7 @@ class QueryEvents:
 
     def of(self, message: Message) -> Iterator[AgentActivityEvent]:
         """The events that a message stands for; of subagents, what they do but not what they say."""
-        from claude_agent_sdk import (
-            AssistantMessage,
-            StreamEvent,
-            ToolResultBlock,
-            ToolUseBlock,
-            UserMessage,
-        )
+        from claude_agent_sdk import AssistantMessage, StreamEvent, ToolResultBlock, ToolUseBlock, UserMessage
 
         about = {**self._ids, "at": time.time()}
         if isinstance(message, StreamEvent):

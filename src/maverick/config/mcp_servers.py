@@ -94,12 +94,7 @@ def read_server(file: Path, name: str, settings: object, project: str = "") -> M
 
 
 def _take(
-    found: MCPServers,
-    file: Path,
-    written: Mapping[str, object],
-    project: str = "",
-    *,
-    trusted: bool = True,
+    found: MCPServers, file: Path, written: Mapping[str, object], project: str = "", *, trusted: bool = True
 ) -> None:
     for name, settings in written.items():
         defines = defines_server(settings)

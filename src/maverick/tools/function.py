@@ -9,15 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
 from pathlib import Path
-from typing import (
-    Any,
-    Concatenate,
-    Generic,
-    ParamSpec,
-    TypeAlias,
-    TypeVar,
-    overload,
-)
+from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 from maverick.exceptions import InvalidToolError, ToolError
 from maverick.misuse import explain_arguments

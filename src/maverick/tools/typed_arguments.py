@@ -22,11 +22,7 @@ class TypedArguments:
     """
 
     def __init__(
-        self,
-        tool_name: str,
-        types: Mapping[str, Any],
-        notes: Mapping[str, str],
-        defaults: Mapping[str, Any],
+        self, tool_name: str, types: Mapping[str, Any], notes: Mapping[str, str], defaults: Mapping[str, Any]
     ) -> None:
         self._tool_name = tool_name
         fields: dict[str, Any] = {}

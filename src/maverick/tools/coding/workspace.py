@@ -46,11 +46,7 @@ class Workspace:
     """
 
     def __init__(
-        self,
-        root: Path | str = ".",
-        *,
-        protected: Iterable[str] = PROTECTED,
-        asked: Iterable[str] = ASKED,
+        self, root: Path | str = ".", *, protected: Iterable[str] = PROTECTED, asked: Iterable[str] = ASKED
     ) -> None:
         if not _CONFINES:
             raise ConfigError(
