@@ -55,9 +55,10 @@ class AcceptedHashes:
     def remove(self, owner: str) -> bool:
         """Forget all that was accepted of an owner; returns whether there was anything."""
         self._read()
-        found = self._hashes.pop(owner, None) is not None
+        if self._hashes.pop(owner, None) is None:
+            return False
         self._write()
-        return found
+        return True
 
     def add(self, owner: str, hashes: Mapping[str, str]) -> None:
         """Accept something of an owner's, in place of what had the same names."""

@@ -311,7 +311,7 @@ class _Callback:
         self._port = port
         self._state = ""
         self._answer: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
-        self._runner = web.ServerRunner(web.Server(self._serve), access_log=None, shutdown_timeout=1)
+        self._runner = web.ServerRunner(web.Server(self._serve, access_log=None), shutdown_timeout=1)
 
     @property
     def address(self) -> str:
