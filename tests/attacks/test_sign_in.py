@@ -14,9 +14,9 @@ from starlette.requests import Request
 
 from canary import CANARY
 from maverick.server import Principal, ServerLimits
+from maverick.server.authentication import LocalSignIn
 from maverick.server.errors import RequestRefusedError
 from maverick.server.limits import LoginThrottle, network_of
-from maverick.server.local_sign_in import LocalSignIn
 from server.chat_server import PATIENCE, ChatServer, Person
 
 ANA = {"name": "ana", "password": CANARY}
@@ -103,7 +103,7 @@ async def test_a_token_is_worth_nothing_after_signing_out(server: ChatServer, wa
     other = (await server.person(None).post("/api/login", ANA))["token"]
     headers = {
         "bearer": {"Authorization": f"Bearer {token}"},
-        "cookie": {"Cookie": f"maverick_session={token}", "Origin": server.url},
+        "cookie": {"Cookie": f"{server.cookie}={token}", "Origin": server.url},
     }[way]
 
     signed_out = await server.person(None).post("/api/logout", headers=headers)
@@ -154,7 +154,7 @@ async def test_another_site_signs_nobody_in_or_out(server: ChatServer, path: str
     ]
 
     refused = [
-        await server.person(None).post(path, body, headers={"Cookie": f"maverick_session={token}", **headers})
+        await server.person(None).post(path, body, headers={"Cookie": f"{server.cookie}={token}", **headers})
         for headers in told_apart
     ]
 

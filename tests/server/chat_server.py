@@ -114,6 +114,11 @@ class ChatServer:
         )
         self._people: list[Person] = []
 
+    @property
+    def cookie(self) -> str:
+        """The name of a browser's cookie, which is of this port."""
+        return f"maverick_session_{self.url.rpartition(':')[2]}"
+
     async def __aenter__(self) -> Self:
         config = uvicorn.Config(
             self.app,

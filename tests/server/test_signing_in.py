@@ -137,7 +137,7 @@ def test_a_short_secret_is_refused() -> None:
 async def with_cookie(server: ChatServer) -> tuple[Person, str]:
     person = server.person(None)
     token = (await person.post("/api/signup", CREDENTIALS))["token"]
-    return person, f"maverick_session={token}"
+    return person, f"{server.cookie}={token}"
 
 
 @pytest.mark.requirement("SERVER-SIGN-IN")

@@ -45,7 +45,7 @@ from maverick.server import (
     client_protocol,
     create_app,
 )
-from maverick.server.local_sign_in import LocalSignIn, is_loopback
+from maverick.server.authentication import LocalSignIn, is_loopback
 from maverick.server.tokens import own_secret
 from maverick.telemetry import configure_logging
 

@@ -53,11 +53,6 @@ class Question:
         )
         return "\n".join(lines)[:MESSAGE_LENGTH]
 
-    @classmethod
-    def deciding(cls, approval_id: str, *, approved: bool) -> Question:
-        """A decision on an approval, in the conversation that asked for it."""
-        return cls("", approval_id=approval_id, approved=approved)
-
     def digest(self) -> str:
         """A hash, to tell the same request sent again from another one."""
         parts: tuple[object, ...] = (

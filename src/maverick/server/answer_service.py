@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from maverick.chat.conversations import ConversationBusyError
 from maverick.exceptions import InvalidInputError, RunNotFoundError
@@ -143,6 +144,35 @@ class AnswerService:
         self._spawn(answer, kept)
         self._updates.publish(user_id, CONVERSATIONS)
         return answer
+
+    async def decide(
+        self,
+        user_id: str,
+        approval_id: str,
+        request_key: str | None = None,
+        *,
+        approved: bool,
+        reason: str = "",
+        arguments: Mapping[str, Any] | None = None,
+    ) -> Answer | None:
+        """Decide on a request, and return the answer that goes on; ``None`` if it is another user's.
+
+        Raises:
+            RequestRefusedError: The user may not decide it, or it is decided already.
+        """
+        if ":" not in approval_id:  # else it is a request in the journal
+            question = Question("", approval_id=approval_id, approved=approved)
+            return await self.start(user_id, question, request_key)
+        owner, run_id = await self.approvals.decide(
+            user_id, approval_id, approved=approved, reason=reason, arguments=arguments
+        )
+        if owner == user_id:
+            return await self.go_on(owner, run_id)
+        with contextlib.suppress(
+            RequestRefusedError
+        ):  # a limit of its owner: it goes on when they ask for it
+            await self.go_on(owner, run_id)
+        return None
 
     async def stop(self, user_id: str, run_id: str) -> Answer:
         """Stop an answer, whichever process makes it, and keep the partial text. One that has ended stays as it is.

@@ -11,7 +11,7 @@ from fastapi import FastAPI, Response
 from fastapi.staticfiles import StaticFiles
 
 import maverick
-from maverick.chat import AgentRunner, Database, MCPToolServer
+from maverick.chat import AgentRunner, Database
 from maverick.chat.host_check import HostCheck
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal, SqliteJournal
@@ -30,7 +30,7 @@ from maverick.server.authentication import (
     OwnAuthentication,
     TokenAuthentication,
 )
-from maverick.server.dependencies import ChatService
+from maverick.server.dependencies import REFUSALS, ChatService
 from maverick.server.errors import answer_refusals
 from maverick.server.limits import AdmissionQueue, ConcurrencyLimit, LoginThrottle, RateLimiter, ServerLimits
 from maverick.server.local_answers import LocalAnswers
@@ -119,11 +119,12 @@ def create_app(
 
         source = FleetAnswers(fleet, served, store, approvals=approvals, updates=updates, metrics=metrics)
     answers = AnswerService(source, store, queue=queue, approvals=approvals, updates=updates)
-    metrics.add_gauge("maverick_answers_running", "Answers in progress.", lambda: answers.count)
-    metrics.add_gauge(
-        "maverick_questions_waiting", "Questions that wait for the database.", lambda: queue.waiting
-    )
-    metrics.add_gauge("maverick_streams_open", "Open streams.", lambda: streams.total)
+    for name, about, read in (
+        ("maverick_answers_running", "Answers in progress.", lambda: answers.count),
+        ("maverick_questions_waiting", "Questions that wait for the database.", lambda: queue.waiting),
+        ("maverick_streams_open", "Open streams.", lambda: streams.total),
+    ):
+        metrics.add_gauge(name, about, read)
     sign_outs = SignOuts(database.session)
     authentication: Authentication
     if authenticate is not None:
@@ -144,12 +145,11 @@ def create_app(
         lifespan=lifespan,
         docs_url=None,  # its page loads scripts from other sites
         redoc_url=None,
-        openapi_url="/openapi.json",
+        responses=REFUSALS,
     )
     service = app.state.service = ChatService(
         database=database,
         agents=served,
-        tools=MCPToolServer(database.session),
         authentication=authentication,
         verifier=verifier,
         accounts=Accounts(database.session) if isinstance(verifier, TokenSigner) else None,

@@ -1,20 +1,23 @@
-"""Who makes a request: by a bearer token or its cookie, or as the application says that this one is a part of."""
+"""Who makes a request, by a token or as the application around this one says; and signing in on one's own machine."""
 
 from __future__ import annotations
 
+import hmac
 import inspect
+import ipaddress
+import secrets
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
+from urllib.parse import urlsplit
 
 from fastapi import Request
 from starlette.exceptions import HTTPException
 
 from maverick.chat.contract import is_storable_name
 from maverick.exceptions import InvalidInputError
-from maverick.server.errors import RequestRefusedError, log_in_full, unauthorized
+from maverick.server.errors import RequestRefusedError, log_in_full, unauthorized, unavailable
 from maverick.server.tokens import Principal, SignOuts, Verifier
 
-COOKIE = "maverick_session"
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 _LONGEST_ID = 200
 
@@ -45,14 +48,14 @@ class TokenAuthentication:
 
     async def user(self, request: Request) -> Principal:
         """The user that the token was issued to."""
-        token = token_of(request)
+        token = _token(request)
         principal = await self._verifier.verify(token)
         await self._sign_outs.check(principal, token)
         return principal
 
     async def is_over(self, request: Request, user: Principal) -> bool:
         """Whether the user has signed out, as far as this process knows."""
-        return self._sign_outs.has(user, token_of(request))
+        return self._sign_outs.has(user, _token(request))
 
 
 class OwnAuthentication:
@@ -82,9 +85,7 @@ class OwnAuthentication:
             raise  # how an application refuses a request
         except Exception as error:
             log_in_full("authenticate_failed", error, path=request.url.path)
-            raise RequestRefusedError(
-                503, "unavailable", "Signing in does not work at the moment. Try again later."
-            ) from error
+            raise unavailable("Signing in does not work at the moment. Try again later.") from error
 
     async def is_over(self, request: Request, user: Principal) -> bool:
         """Whether the application says another user, or nobody, by now."""
@@ -105,22 +106,77 @@ def _principal(found: object) -> Principal | None:
     )
 
 
+class LocalSignIn:
+    """Signs the person in who has the token of the address: from this machine, and once for each token.
+
+    The token is in the fragment of the address, which browsers send to no server and no log has.
+
+    Args:
+        principal: The person whose machine it is.
+    """
+
+    def __init__(self, principal: Principal) -> None:
+        self.on_used: Callable[[], None] | None = None
+        """Is called when a token was used, and there is a new one."""
+        self._principal = principal
+        self._token = secrets.token_urlsafe(32)
+
+    def address(self, url: str) -> str:
+        """The address of the page at a URL, with a token that has not been used."""
+        return f"{url}#token={self._token}"
+
+    def use(self, request: Request, token: str) -> Principal:
+        """The person whom a token is for, which is used up.
+
+        Raises:
+            RequestRefusedError: It is not the token, or the request comes from elsewhere.
+        """
+        is_direct = "X-Forwarded-For" not in request.headers  # a proxy's clients are elsewhere
+        is_here = is_direct and request.client is not None and is_loopback(request.client.host)
+        is_right = hmac.compare_digest(token.encode(), self._token.encode())
+        if not (is_here and is_right and is_loopback(_host(request)[0])):
+            raise unauthorized("This address was used before, or is not of this server. Open the newest one.")
+        self._token = secrets.token_urlsafe(32)
+        if self.on_used is not None:
+            self.on_used()
+        return self._principal
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, as only it can say."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def cookie_name(request: Request) -> str:
+    """The cookie of a session. A browser shares cookies between ports, and one's own machine may have several servers."""
+    host, port = _host(request)
+    return f"maverick_session_{port}" if port and is_loopback(host) else "maverick_session"
+
+
+def _host(request: Request) -> tuple[str, int | None]:
+    """The host and the port that a request names."""
+    try:
+        found = urlsplit(f"//{request.headers.get('Host', '')}")
+        return found.hostname or "", found.port
+    except ValueError:
+        return "", None
+
+
 def bearer_of(request: Request) -> str | None:
     """The token in the request's header, if there is one."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" and token.strip() else None
 
 
-def token_of(request: Request) -> str:
-    """The token of a request, from its header or its cookie.
-
-    Raises:
-        RequestRefusedError: It has none, or another site made the browser send it.
-    """
+def _token(request: Request) -> str:
+    """The token of a request, from its header, or from its cookie if a page of this server has sent it."""
     token = bearer_of(request)
     if token is not None:
         return token
-    cookie = request.cookies.get(COOKIE)
+    cookie = request.cookies.get(cookie_name(request))
     if not cookie:
         raise unauthorized("Not signed in. Sign in, or send a bearer token.")
     if request.method not in _SAFE:

@@ -1,27 +1,34 @@
-"""What routes depend on: the service, the user who makes a request, and the parts of requests."""
+"""What routes depend on: the service, the user who makes a request, and the parts of requests and responses."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
-from fastapi import Depends, Header, Path, Request, Response
+import msgspec
+from fastapi import Depends, Header, Path, Request
+from fastapi.responses import Response
 from fastapi.security import HTTPBearer
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from sqlmodel import Session
 
-from maverick.chat import Database, MCPToolServer
-from maverick.chat.database import SessionFactory
+from maverick.chat import Database
+from maverick.chat.database import owned_session
 from maverick.chat.prompt import MESSAGE_LENGTH
 from maverick.server.accounts import Accounts
 from maverick.server.agents import Agents
+from maverick.server.answer_body import AnswerBody
 from maverick.server.answer_service import AnswerService
-from maverick.server.authentication import COOKIE, Authentication
+from maverick.server.authentication import Authentication, LocalSignIn
 from maverick.server.errors import RefusalBody
-from maverick.server.event_stream import EVENT_STREAM, StreamFormat
+from maverick.server.event_stream import EVENT_STREAM, StreamFormat, answer_stream
+from maverick.server.events import Answer
 from maverick.server.limits import ConcurrencyLimit, LoginThrottle, RateLimiter, ServerLimits
-from maverick.server.local_sign_in import LocalSignIn
 from maverick.server.metrics import ServerMetrics
-from maverick.server.tokens import Principal, SignOuts, TokenSigner, Verifier
+from maverick.server.stream_encoders import StreamEncoder
+from maverick.server.tokens import Principal, SignOuts, Verifier
 from maverick.server.updates import Updates
 
 
@@ -31,7 +38,6 @@ class ChatService:
 
     database: Database
     agents: Agents
-    tools: MCPToolServer
     authentication: Authentication
     verifier: Verifier | None
     """Verifies tokens; ``None`` where the application says who users are."""
@@ -52,10 +58,21 @@ class ChatService:
     local: LocalSignIn | None = None
     """Signs the person in whose machine it is; ``None`` on a server for others."""
 
-    @property
-    def session_factory(self) -> SessionFactory:
-        """Makes sessions with the database."""
-        return self.database.session
+    def session(self, user: Principal, *, writes: bool = False) -> AbstractContextManager[Session]:
+        """A database session that acts for a user."""
+        return owned_session(self.database.session, user.user_id, writes=writes)
+
+    def stream(
+        self, user: Principal, answer: Answer, encoder: StreamEncoder, last_event_id: str | None = None
+    ) -> Response:
+        """An answer as a stream, within the limit of streams a user may have open."""
+        self.streams.acquire(user.user_id)
+        return answer_stream(
+            answer,
+            encoder,
+            after=int(last_event_id or 0),
+            on_close=lambda: self.streams.release(user.user_id),
+        )
 
     async def aclose(self) -> None:
         """End all streams. Answers in progress are left to this server's next start, or to another server."""
@@ -95,17 +112,10 @@ User = Annotated[Principal, Depends(signed_in)]
 """The user who makes a request, for a route."""
 
 
-def remember(response: Response, request: Request, signer: TokenSigner, token: str) -> None:
-    """Set the browser's cookie, which scripts cannot read."""
-    response.set_cookie(
-        COOKIE,
-        token,
-        max_age=int(signer.lifetime),
-        path=request.scope.get("root_path") or "/",
-        httponly=True,
-        samesite="strict",
-        secure=request.url.scheme == "https",
-    )
+class RequestBody(BaseModel):
+    """The body of a request; unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 _ID = r"^[A-Za-z0-9_.:-]{1,100}$"
@@ -148,12 +158,48 @@ LastEventId = Annotated[
     Header(pattern=r"^[0-9]{1,15}$", description="The last event that the client has received."),
 ]
 
-REFUSALS: dict[int | str, dict[str, Any]] = {
+
+def _respond(
+    request: Request,
+    user: User,
+    service: Service,
+    format: StreamFormat | None = None,  # noqa: A002 - what it is called in the address
+    last_event_id: LastEventId = None,
+) -> Callable[[Answer], Awaitable[Response]]:
+    """What makes a response of an answer: a stream, if the client asks for one, and else the whole in JSON."""
+    if format is None and EVENT_STREAM in request.headers.get("Accept", ""):
+        format = StreamFormat.EVENTS  # noqa: A001 - the same
+
+    async def respond(answer: Answer) -> Response:
+        if format is None:
+            return await whole(answer)
+        return service.stream(user, answer, format.encoder(), last_event_id)
+
+    return respond
+
+
+Respond = Annotated[Callable[[Answer], Awaitable[Response]], Depends(_respond)]
+"""Makes the response of an answer, for a route."""
+
+
+async def whole(answer: Answer) -> Response:
+    """An answer in JSON, as soon as it has ended."""
+    return Response(msgspec.json.encode(await answer.body()), media_type="application/json")
+
+
+Responses: TypeAlias = dict[int | str, dict[str, Any]]
+STREAM: Responses = {200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}}
+"""A stream of events, in the OpenAPI document."""
+ANSWER: Responses = {200: {"model": AnswerBody, **STREAM[200]}}
+"""An answer: whole, or as a stream of events."""
+REFUSALS: Responses = {
     status: {"model": RefusalBody, "description": about}
     for status, about in (
         (400, "The body cannot be read."),
         (401, "Not authenticated."),
-        (403, "The request comes from another site."),
+        (403, "The request comes from another site, or is not allowed."),
+        (404, "Not found."),
+        (409, "Conflict with the current state."),
         (413, "The body is too large."),
         (421, "The host name is not allowed."),
         (422, "Invalid request."),
@@ -161,15 +207,4 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         (503, "The server is overloaded, or a service it needs cannot be reached."),
     )
 }
-"""The errors of every route."""
-NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": RefusalBody, "description": "Not found."}}
-CONFLICT: dict[int | str, dict[str, Any]] = {
-    409: {"model": RefusalBody, "description": "Conflict with the current state."}
-}
-
-
-def stream_format(request: Request, asked_for: StreamFormat | None) -> StreamFormat | None:
-    """The format of the stream a client wants, or ``None`` for the whole answer in JSON."""
-    if asked_for is not None:
-        return asked_for
-    return StreamFormat.EVENTS if EVENT_STREAM in request.headers.get("Accept", "") else None
+"""The errors of all routes."""

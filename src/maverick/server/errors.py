@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -26,19 +26,13 @@ from maverick.exceptions import (
 )
 from maverick.telemetry import log
 
-_BY_TYPE: tuple[tuple[type[AgentError], str], ...] = (
-    (
-        AuthenticationError,
-        "The language model rejected this server's key. Please tell the administrator of this server.",
-    ),
-    (ContextOverflowError, "This conversation is too long. Please start a new one."),
-    (RefusalError, "The language model declined to answer this."),
-    (
-        ServerError,
-        "The language model is overloaded or has failed. Please try again in a minute.",
-    ),
-    (LimitExceededError, "This answer reached its limit. Please ask for less at once."),
-)
+_BY_TYPE: dict[type[AgentError], str] = {
+    AuthenticationError: "The language model rejected this server's key. Please tell the administrator of this server.",
+    ContextOverflowError: "This conversation is too long. Please start a new one.",
+    RefusalError: "The language model declined to answer this.",
+    ServerError: "The language model is overloaded or has failed. Please try again in a minute.",
+    LimitExceededError: "This answer reached its limit. Please ask for less at once.",
+}
 _BY_KIND = {
     ErrorKind.RATE_LIMIT: "The language model is busy. Please try again in a minute.",
     ErrorKind.TIMEOUT: "The language model took too long to answer. Please try again.",
@@ -53,7 +47,7 @@ def reason_of(error: Exception) -> str:
         return ""
     if isinstance(error, HookRefusedError) and error.reason:
         return error.reason  # written for whoever asked
-    for kind, words in _BY_TYPE:
+    for kind, words in _BY_TYPE.items():
         if isinstance(error, kind):
             return words
     return _BY_KIND.get(error.kind, _OTHER) if isinstance(error, AgentError) else _OTHER
@@ -69,27 +63,6 @@ def log_in_full(message: str, error: BaseException, **ids: Any) -> None:
         if (value := getattr(error, name, None)) is not None:
             fields[name] = str(value)
     log(logging.ERROR, message, fields, text=f"{message}: {error}", error=error)
-
-
-class RequestRefusedError(AgentError):
-    """A request is refused.
-
-    Args:
-        status: The HTTP status.
-        code: The code for programs.
-        message: What happened and what to do next.
-        headers: Headers that belong to the status, such as ``Retry-After``.
-    """
-
-    default_kind = ErrorKind.INVALID
-
-    def __init__(
-        self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None, **details: Any
-    ) -> None:
-        super().__init__(message, **details)
-        self.status = status
-        self.code = code
-        self.headers = dict(headers or {})
 
 
 class Refusal(BaseModel):
@@ -109,10 +82,44 @@ class RefusalBody(BaseModel):
     error: Refusal
 
 
+class RequestRefusedError(AgentError):
+    """A request is refused.
+
+    Args:
+        status: The HTTP status.
+        code: The code for programs.
+        message: What happened and what to do next.
+        headers: Headers that belong to the status, such as ``Retry-After``.
+        fields: The fields that are wrong, if known.
+    """
+
+    default_kind = ErrorKind.INVALID
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        fields: Sequence[str] = (),
+        **details: Any,
+    ) -> None:
+        super().__init__(message, **details)
+        self.status = status
+        self.code = code
+        self.headers = dict(headers or {})
+        self._fields = list(fields)
+
+    def response(self) -> JSONResponse:
+        """It as the response to the request."""
+        body = RefusalBody(error=Refusal(code=self.code, message=str(self), fields=self._fields))
+        return JSONResponse(body.model_dump(), self.status, headers=self.headers)
+
+
 def unauthorized(message: str, cause: BaseException | None = None) -> RequestRefusedError:
     """The request is not authenticated."""
-    headers = {"WWW-Authenticate": "Bearer"}
-    return RequestRefusedError(401, "unauthorized", message, headers, cause=cause)
+    return RequestRefusedError(401, "unauthorized", message, {"WWW-Authenticate": "Bearer"}, cause=cause)
 
 
 def not_found(what: str) -> RequestRefusedError:
@@ -125,60 +132,11 @@ def too_many(message: str, retry_after: float) -> RequestRefusedError:
     return RequestRefusedError(429, "too_many", message, {"Retry-After": str(max(1, round(retry_after)))})
 
 
-def answer_refusals(app: FastAPI) -> None:
-    """Make an app send every error in the same form."""
-    app.add_exception_handler(RequestRefusedError, _refused)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(StorageError, _storage)
-
-
-def refusal_response(
-    status: int,
-    code: str,
-    message: str,
-    fields: list[str] | None = None,
-    headers: Mapping[str, str] | None = None,
-) -> JSONResponse:
-    """An error as a response."""
-    body = RefusalBody(error=Refusal(code=code, message=message, fields=fields or []))
-    return JSONResponse(body.model_dump(), status, headers=dict(headers or {}))
-
-
-async def _refused(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RequestRefusedError)  # noqa: S101 - what it is registered for
-    return refusal_response(error.status, error.code, str(error), headers=error.headers)
-
-
-async def _invalid(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RequestValidationError)  # noqa: S101 - what it is registered for
-    # The input is not repeated: it may be anything, even text that cannot be encoded.
-    fields = sorted({_field(problem["loc"]) for problem in error.errors()})
-    return refusal_response(422, "invalid", "Invalid request. Correct the fields that are listed.", fields)
-
-
-async def _http(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException)  # noqa: S101 - what it is registered for
-    code, message = _HTTP.get(error.status_code, ("refused", "The request was refused."))
-    return refusal_response(error.status_code, code, message, headers=error.headers)
-
-
-async def _storage(request: Request, error: Exception) -> JSONResponse:
-    log_in_full("request_failed", error, method=request.method, path=request.url.path)
-    return refusal_response(
-        503,
-        "unavailable",
-        "The database cannot be reached. Try again in a moment.",
-        headers={"Retry-After": "2"},
-    )
-
-
-def _field(location: tuple[Any, ...]) -> str:
-    """The field that is wrong, without keys that the client made up."""
-    names = [
-        str(part) for part in location if isinstance(part, str) and part.isascii() and part.isprintable()
-    ]
-    return ".".join(names)[:100]
+def unavailable(
+    message: str, cause: BaseException | None = None, retry_after: int = 2
+) -> RequestRefusedError:
+    """A service that is needed cannot be reached."""
+    return RequestRefusedError(503, "unavailable", message, {"Retry-After": str(retry_after)}, cause=cause)
 
 
 _HTTP = {
@@ -187,3 +145,34 @@ _HTTP = {
     405: ("method_not_allowed", "Method not allowed."),
 }
 """Errors of the framework."""
+
+
+def answer_refusals(app: FastAPI) -> None:
+    """Make an app send every error in the same form."""
+
+    @app.exception_handler(RequestRefusedError)
+    async def refused(_: Request, error: RequestRefusedError) -> JSONResponse:
+        return error.response()
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        # The input is not repeated: it may be anything, even text that cannot be encoded.
+        fields = sorted({_field(problem["loc"]) for problem in error.errors()})
+        message = "Invalid request. Correct the fields that are listed."
+        return RequestRefusedError(422, "invalid", message, fields=fields).response()
+
+    @app.exception_handler(HTTPException)
+    async def http(_: Request, error: HTTPException) -> JSONResponse:
+        code, message = _HTTP.get(error.status_code, ("refused", "The request was refused."))
+        return RequestRefusedError(error.status_code, code, message, error.headers).response()
+
+    @app.exception_handler(StorageError)
+    async def storage(request: Request, error: StorageError) -> JSONResponse:
+        log_in_full("request_failed", error, method=request.method, path=request.url.path)
+        return unavailable("The database cannot be reached. Try again in a moment.").response()
+
+
+def _field(location: tuple[Any, ...]) -> str:
+    """The field that is wrong, without keys that the client made up."""
+    names = [part for part in location if isinstance(part, str) and part.isascii() and part.isprintable()]
+    return ".".join(names)[:100]

@@ -18,7 +18,7 @@ PAUSE = 15.0
 """Seconds of silence after which a comment is sent, so that no proxy closes the connection."""
 
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-_ALIVE = b": still here\n\n"
+STILL_HERE = b": still here\n\n"
 
 
 class StreamFormat(StrEnum):
@@ -108,7 +108,7 @@ def encoded(frame: Frame, event_id: int | None = None) -> bytes:
 async def _encoded(answer: Answer, encoder: StreamEncoder, after: int) -> AsyncGenerator[bytes, Any]:
     async for event in answer.log.read(pause=PAUSE):
         if event is None:
-            yield _ALIVE
+            yield STILL_HERE
             continue
         seen, unseen = event.after(after)
         if seen is not None:

@@ -25,7 +25,7 @@ from maverick.loop.events import (
 )
 from maverick.runtime import AbortSignal
 from maverick.server.answer_body import AnswerBody, AnswerStatus
-from maverick.server.errors import RequestRefusedError
+from maverick.server.errors import unavailable
 
 
 class EventName(StrEnum):
@@ -156,9 +156,7 @@ class Answer:
         await self.log.closed()
         newest = self.log.newest
         if newest is None or newest.name != EventName.DONE:
-            raise RequestRefusedError(
-                503, "unavailable", "The server is restarting. Ask for the answer again."
-            )
+            raise unavailable("The server is restarting. Ask for the answer again.")
         return newest.data
 
     def begin(self, *, goes_on: bool = False) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from maverick.server.errors import RequestRefusedError, refusal_response
+from maverick.server.errors import RequestRefusedError
 from maverick.server.metrics import ServerMetrics
 
 _CONTENT_POLICY = (
@@ -59,7 +59,7 @@ class BodyLimit:
         most = self._most_signed_in.get(path, self._most)
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if not length.isdigit() or int(length[:20]) > most:
-            return await self._refuse(_too_large(most), scope, receive, send)
+            return await _too_large(most)(scope, receive, send)
         body, verified = bytearray(), False
         while True:  # bodies are small: reading all of it first proves its size before anything acts on it
             message = await receive()
@@ -67,25 +67,28 @@ class BodyLimit:
                 return None  # the client has disconnected
             body += message.get("body", b"")
             if len(body) > most:
-                return await self._refuse(_too_large(most), scope, receive, send)
+                return await _too_large(most)(scope, receive, send)
             if len(body) > self._most and not verified:
                 try:
                     await self._verify(Request(scope))
                 except RequestRefusedError as error:
-                    return await self._refuse(error, scope, receive, send)
+                    return await _refusal(error)(scope, receive, send)
                 verified = True
             if not message.get("more_body"):
                 break
         return await self._app(scope, _replay(bytes(body), receive), send)
 
-    async def _refuse(self, error: RequestRefusedError, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = {**error.headers, "Connection": "close"}
-        response = refusal_response(error.status, error.code, str(error), headers=headers)
-        await response(scope, receive, send)
+
+def _refusal(error: RequestRefusedError) -> ASGIApp:
+    response = error.response()
+    response.headers["Connection"] = "close"  # the rest of the body is not read
+    return response
 
 
-def _too_large(most: int) -> RequestRefusedError:
-    return RequestRefusedError(413, "too_large", f"The body is too large. Send at most {most} bytes.")
+def _too_large(most: int) -> ASGIApp:
+    return _refusal(
+        RequestRefusedError(413, "too_large", f"The body is too large. Send at most {most} bytes.")
+    )
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

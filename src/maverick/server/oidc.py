@@ -13,7 +13,7 @@ import jwt
 
 from maverick.exceptions import InvalidInputError
 from maverick.runtime.event_log import log_failure
-from maverick.server.errors import RequestRefusedError, unauthorized
+from maverick.server.errors import unauthorized, unavailable
 from maverick.server.tokens import Principal
 
 ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
@@ -103,12 +103,8 @@ class OidcVerifier:
             return self._keys[key_id]
         if self._failure is None:
             raise jwt.InvalidKeyError("no such key")
-        raise RequestRefusedError(
-            503,
-            "unavailable",
-            "The sign-in service cannot be reached. Try again in a moment.",
-            {"Retry-After": str(_RETRY)},
-            cause=self._failure,
+        raise unavailable(
+            "The sign-in service cannot be reached. Try again in a moment.", self._failure, _RETRY
         )
 
     def _knows(self, key_id: str) -> bool:

@@ -38,7 +38,7 @@ class Window:
         """A tab with the page; with a name, somebody is signed in."""
         if name is not None:
             token = server.person(name).http.headers["Authorization"].removeprefix("Bearer ")
-            cookie = {"name": "maverick_session", "value": token, "url": server.url, "sameSite": "Strict"}
+            cookie = {"name": server.cookie, "value": token, "url": server.url, "sameSite": "Strict"}
             await context.add_cookies([{**cookie, "httpOnly": True}])  # type: ignore[typeddict-item]  # as it has it
         window = cls(await context.new_page(), server.url)
         await window.page.goto(server.url)

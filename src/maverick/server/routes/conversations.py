@@ -7,21 +7,21 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from maverick.chat.confirmations import pending_confirmations
 from maverick.chat.conversations import ConversationStore
-from maverick.chat.database import owned_session
 from maverick.chat.tables import ChatMessage, Conversation, ToolCall, storable
 from maverick.server.answer_body import AnswerStatus, ApprovalBody, ToolCallBody
 from maverick.server.answer_records import AnswerRecords
-from maverick.server.dependencies import NOT_FOUND, REFUSALS, ChatService, PathId, Service, User
+from maverick.server.dependencies import ChatService, PathId, RequestBody, Service, User
 from maverick.server.errors import not_found
 from maverick.server.markdown import render_markdown
+from maverick.server.tokens import Principal
 from maverick.server.updates import CONVERSATIONS
 from maverick.tools.threads import run_in_thread
 
-router = APIRouter(prefix="/api/conversations", tags=["conversations"], responses=REFUSALS)
+router = APIRouter(prefix="/api/conversations", tags=["conversations"])
 
 
 def _one_line(title: str) -> str:
@@ -123,10 +123,8 @@ class ConversationList(BaseModel):
     conversations: list[ConversationBody]
 
 
-class Renaming(BaseModel):
+class Renaming(RequestBody):
     """The new title of a conversation."""
-
-    model_config = ConfigDict(extra="forbid")
 
     title: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
 
@@ -136,34 +134,34 @@ def list_conversations(
     user: User, service: Service, search: Annotated[str, Query(max_length=200)] = ""
 ) -> ConversationList:
     """The user's conversations, the newest first; those that have some words in them, if these are given."""
-    with owned_session(service.session_factory, user.user_id) as session:
+    with service.session(user) as session:
         found = ConversationStore(session, user.user_id).newest(storable(search).split())
     return ConversationList(conversations=[ConversationBody.of(conversation) for conversation in found])
 
 
-@router.get("/{conversation_id}", responses=NOT_FOUND)
+@router.get("/{conversation_id}")
 async def get_conversation(
     conversation_id: PathId, user: User, service: Service, *, html: bool = False
 ) -> WholeConversation:
     """A conversation with its messages; with ``html``, answers are rendered as HTML that is safe to show, too."""
-    found = await run_in_thread(_get, service, user.user_id, conversation_id, html=html)
+    found = await run_in_thread(_get, service, user, conversation_id, html=html)
     if found.running is None:
         return found
     asked = await service.answers.approvals.waits_for(user.user_id, found.running)
     return found if asked is None else found.model_copy(update={"approval": asked, "running": None})
 
 
-def _get(service: ChatService, user_id: str, conversation_id: str, *, html: bool) -> WholeConversation:
-    with owned_session(service.session_factory, user_id) as session:
-        store = ConversationStore(session, user_id)
+def _get(service: ChatService, user: Principal, conversation_id: str, *, html: bool) -> WholeConversation:
+    with service.session(user) as session:
+        store = ConversationStore(session, user.user_id)
         conversation = store.get(conversation_id)
         if conversation is None:
             raise not_found("conversation")
         messages, calls = store.messages(conversation_id), store.tool_calls(conversation_id)
-        ended = AnswerRecords(session, user_id).unfinished(conversation_id)
+        ended = AnswerRecords(session, user.user_id).unfinished(conversation_id)
         asked = [
             question
-            for question in pending_confirmations(session, user_id)
+            for question in pending_confirmations(session, user.user_id)
             if question.conversation_id == conversation_id
         ]
     return WholeConversation(
@@ -179,31 +177,31 @@ def _get(service: ChatService, user_id: str, conversation_id: str, *, html: bool
     )
 
 
-@router.patch("/{conversation_id}", responses=NOT_FOUND)
+@router.patch("/{conversation_id}")
 def rename_conversation(
     conversation_id: PathId, renaming: Renaming, user: User, service: Service
 ) -> ConversationBody:
     """Give a conversation another title."""
-    with owned_session(service.session_factory, user.user_id, writes=True) as session:
+    with service.session(user, writes=True) as session:
         renamed = ConversationStore(session, user.user_id).rename(conversation_id, renaming.title)
     if renamed is None:
         raise not_found("conversation")
     return ConversationBody.of(renamed)
 
 
-@router.delete("/{conversation_id}", status_code=204, responses=NOT_FOUND)
+@router.delete("/{conversation_id}", status_code=204)
 async def delete_conversation(conversation_id: PathId, user: User, service: Service) -> None:
     """Delete a conversation and stop its answer in progress. What its tools have done stays done."""
     await service.answers.stop_in(user.user_id, conversation_id)
-    if not await run_in_thread(_delete, service, user.user_id, conversation_id):
+    if not await run_in_thread(_delete, service, user, conversation_id):
         raise not_found("conversation")
     service.updates.publish(user.user_id, CONVERSATIONS)
 
 
-@router.get("/{conversation_id}/export", responses=NOT_FOUND)
+@router.get("/{conversation_id}/export")
 def export_conversation(conversation_id: PathId, user: User, service: Service) -> dict[str, Any]:
     """A whole conversation as a file to download."""
-    with owned_session(service.session_factory, user.user_id) as session:
+    with service.session(user) as session:
         exported = ConversationStore(session, user.user_id).export(conversation_id)
     if exported is None:
         raise not_found("conversation")
@@ -212,7 +210,7 @@ def export_conversation(conversation_id: PathId, user: User, service: Service) -
     )
 
 
-def _delete(service: ChatService, user_id: str, conversation_id: str) -> bool:
-    with owned_session(service.session_factory, user_id, writes=True) as session:
-        AnswerRecords(session, user_id).forget(conversation_id)
-        return ConversationStore(session, user_id).delete(conversation_id)
+def _delete(service: ChatService, user: Principal, conversation_id: str) -> bool:
+    with service.session(user, writes=True) as session:
+        AnswerRecords(session, user.user_id).forget(conversation_id)
+        return ConversationStore(session, user.user_id).delete(conversation_id)

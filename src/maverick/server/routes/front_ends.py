@@ -10,29 +10,13 @@ from pydantic import BaseModel, Field
 
 from maverick.chat.prompt import MESSAGE_LENGTH
 from maverick.server.answer_job import Question
-from maverick.server.dependencies import (
-    CONFLICT,
-    NOT_FOUND,
-    REFUSALS,
-    ApprovalId,
-    ChatService,
-    Id,
-    Service,
-    User,
-)
+from maverick.server.dependencies import STREAM, ApprovalId, ChatService, Id, Service, User
 from maverick.server.errors import RequestRefusedError, not_found
-from maverick.server.event_stream import EVENT_STREAM
 from maverick.server.events import Answer
-from maverick.server.routes.approving import decided
-from maverick.server.routes.chat import followed
 from maverick.server.stream_encoders import AgUiEncoder, AiSdkEncoder
 from maverick.server.tokens import Principal
 
-_STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}}
-router = APIRouter(
-    prefix="/api", tags=["other front ends"], responses={**REFUSALS, **NOT_FOUND, **CONFLICT, **_STREAM}
-)
-
+router = APIRouter(prefix="/api", tags=["other front ends"], responses=STREAM)
 
 AgentName = Annotated[
     str | None, Query(max_length=100, description="The agent of a new conversation; by default the first.")
@@ -114,7 +98,7 @@ async def ag_ui(body: AgUiRun, user: User, service: Service, agent: AgentName = 
         newest = body.messages[-1] if body.messages else AgUiMessage(role="user")
         question = Question(_text(newest.role, newest.content), body.threadId, may_create=True, agent=agent)
         answer = await service.answers.start(user.user_id, question, key)
-    return followed(service, user, answer, AgUiEncoder(body.runId))
+    return service.stream(user, answer, AgUiEncoder(body.runId))
 
 
 @router.post("/ai-sdk", response_model=None)
@@ -132,13 +116,13 @@ async def ai_sdk(body: AiSdkChat, user: User, service: Service, agent: AgentName
     else:
         question = Question(_text(newest.role, newest.parts), body.id, may_create=True, agent=agent)
         answer = await service.answers.start(user.user_id, question)
-    return followed(service, user, answer, encoder)
+    return service.stream(user, answer, encoder)
 
 
 async def _decided(
     service: ChatService, user: Principal, approval_id: str, key: str | None, *, approved: bool
 ) -> Answer:
-    answer = await decided(service, user.user_id, approval_id, key, approved=approved)
+    answer = await service.answers.decide(user.user_id, approval_id, key, approved=approved)
     if answer is None:
         raise not_found("approval")  # it was another user's, and is decided
     return answer
@@ -148,13 +132,8 @@ def _text(role: str, content: str | list[Part] | None) -> str:
     """The text of the newest message, which has to be the user's."""
     if isinstance(content, list):
         content = "".join(part.text for part in content if part.type == "text")
-    if (
-        role != "user"
-        or not content
-        or not content.strip()
-        or len(content) > MESSAGE_LENGTH
-        or "\0" in content
-    ):
+    is_text = content is not None and content.strip() != "" and "\0" not in content
+    if role != "user" or content is None or not is_text or len(content) > MESSAGE_LENGTH:
         raise RequestRefusedError(
             422,
             "invalid",

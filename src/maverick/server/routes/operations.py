@@ -13,15 +13,15 @@ from pydantic import BaseModel
 from maverick.chat.database import owned_session
 from maverick.exceptions import NetworkError
 from maverick.server.authentication import bearer_of
-from maverick.server.dependencies import REFUSALS, ChatService, Service, User, signed_in
-from maverick.server.errors import RequestRefusedError
-from maverick.server.event_stream import EVENT_STREAM, PAUSE, EventStream, encoded
+from maverick.server.dependencies import STREAM, ChatService, Service, User, signed_in
+from maverick.server.errors import unavailable
+from maverick.server.event_stream import PAUSE, STILL_HERE, EventStream, encoded
 from maverick.server.stream_encoders import Frame
 from maverick.server.tokens import Principal
 from maverick.server.updates import SESSION
 from maverick.tools.threads import run_in_thread
 
-router = APIRouter(responses=REFUSALS)
+router = APIRouter()
 
 
 class State(BaseModel):
@@ -43,21 +43,16 @@ async def ready(service: Service) -> State:
     try:
         await service.answers.source.check()
     except NetworkError as error:
-        raise RequestRefusedError(503, "unavailable", str(error), {"Retry-After": "2"}) from error
+        raise unavailable(str(error), error) from error
     return State(status="ready")
 
 
 def _read(service: ChatService) -> None:
-    with owned_session(service.session_factory, "") as session:
+    with owned_session(service.database.session, "") as session:
         session.connection().exec_driver_sql("SELECT 1")
 
 
-@router.get(
-    "/metrics",
-    tags=["operations"],
-    response_class=PlainTextResponse,
-    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
-)
+@router.get("/metrics", tags=["operations"], response_class=PlainTextResponse)
 async def metrics(request: Request, service: Service) -> PlainTextResponse:
     """The server's metrics, for Prometheus: with the metrics token, or that of any user."""
     token, given = service.metrics_token, bearer_of(request)
@@ -66,12 +61,7 @@ async def metrics(request: Request, service: Service) -> PlainTextResponse:
     return PlainTextResponse(service.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-@router.get(
-    "/api/updates",
-    tags=["chat"],
-    response_model=None,
-    responses={200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}},
-)
+@router.get("/api/updates", tags=["chat"], response_model=None, responses=STREAM)
 async def updates(request: Request, user: User, service: Service) -> Response:
     """A stream that says when the user's ``tasks`` or ``conversations`` have changed, in whichever tab.
 
@@ -89,4 +79,4 @@ async def _updates(service: ChatService, user: Principal, request: Request) -> A
             return
         if what == SESSION:  # another one of the user's
             continue
-        yield b": still here\n\n" if what is None else encoded(Frame({}, what))
+        yield STILL_HERE if what is None else encoded(Frame({}, what))

@@ -1,43 +1,31 @@
-"""Signing up, in and out."""
+"""Signing in and out, and who is signed in."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from maverick.server.authentication import COOKIE, bearer_of, refuse_other_sites
-from maverick.server.dependencies import (
-    CONFLICT,
-    NOT_FOUND,
-    REFUSALS,
-    ChatService,
-    Service,
-    User,
-    remember,
-)
-from maverick.server.errors import RequestRefusedError, not_found
+from maverick.server.authentication import bearer_of, cookie_name, refuse_other_sites
+from maverick.server.dependencies import ChatService, RequestBody, Service, User
+from maverick.server.errors import RequestRefusedError
 from maverick.server.tokens import Principal, TokenSigner
 from maverick.server.updates import SESSION
 from maverick.tools.threads import run_in_thread
 
-router = APIRouter(prefix="/api", tags=["signing in"], responses=REFUSALS)
+router = APIRouter(prefix="/api", tags=["signing in"])
 
 
-class Credentials(BaseModel):
+class Credentials(RequestBody):
     """A name and a password."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: Annotated[str, Field(pattern=r"^[\w.@+-]{1,64}$")]
     password: Annotated[str, Field(min_length=8, max_length=200)]
 
 
-class LocalToken(BaseModel):
+class LocalToken(RequestBody):
     """The token of an address that the server has printed."""
-
-    model_config = ConfigDict(extra="forbid")
 
     token: Annotated[str, Field(pattern=r"^[\w-]{1,100}$")]
 
@@ -85,45 +73,38 @@ async def about(service: Service) -> About:
     )
 
 
-@router.post("/signup", status_code=201, responses={**NOT_FOUND, **CONFLICT})
+@router.post("/signup", status_code=201)
 async def sign_up(
     credentials: Credentials, request: Request, response: Response, service: Service
 ) -> Session:
     """Create an account and sign in."""
     if service.accounts is None or not service.signup:
-        raise RequestRefusedError(
-            404, "not_found", "This server does not let users create accounts. Ask its administrator."
-        )
-    refuse_other_sites(request)
-    service.logins.count(_address(request))
+        raise _not_here("This server does not let users create accounts. Ask its administrator.")
+    _count(service, request)
     async with service.logins.hashing:
         principal = await run_in_thread(service.accounts.create, credentials.name, credentials.password)
     return _session(service, request, response, principal)
 
 
-@router.post("/login", responses=NOT_FOUND)
+@router.post("/login")
 async def log_in(credentials: Credentials, request: Request, response: Response, service: Service) -> Session:
     """Sign in with a name and a password."""
     if service.accounts is None:
-        raise RequestRefusedError(
-            404, "not_found", "This server has no accounts. Send a token of the sign-in service."
-        )
-    refuse_other_sites(request)
-    service.logins.count(_address(request))
+        raise _not_here("This server has no accounts. Send a token of the sign-in service.")
+    _count(service, request)
     async with service.logins.attempt(credentials.name):
         principal = await run_in_thread(service.accounts.check, credentials.name, credentials.password)
     return _session(service, request, response, principal)
 
 
-@router.post("/local-session", responses=NOT_FOUND)
+@router.post("/local-session")
 async def sign_in_locally(
     body: LocalToken, request: Request, response: Response, service: Service
 ) -> Session:
     """Sign in with the address that the server has printed: on the machine it runs on, once for each address."""
     if service.local is None:
-        raise RequestRefusedError(404, "not_found", "This server prints no address to sign in with.")
-    refuse_other_sites(request)
-    service.logins.count(_address(request))
+        raise _not_here("This server prints no address to sign in with.")
+    _count(service, request)
     return _session(service, request, response, service.local.use(request, body.token))
 
 
@@ -131,10 +112,10 @@ async def sign_in_locally(
 async def log_out(request: Request, response: Response, service: Service) -> None:
     """Sign out: the token is no longer valid, and a browser forgets it."""
     refuse_other_sites(request)
-    verifier = service.verifier
+    verifier, cookie = service.verifier, cookie_name(request)
     if verifier is None:
-        raise not_found("page to sign out at")
-    for token in filter(None, (bearer_of(request), request.cookies.get(COOKIE))):
+        raise _not_here("This server does not sign users out. Sign out where you signed in.")
+    for token in filter(None, (bearer_of(request), request.cookies.get(cookie))):
         try:
             principal = await verifier.verify(token)
         except RequestRefusedError as error:
@@ -145,7 +126,7 @@ async def log_out(request: Request, response: Response, service: Service) -> Non
         await service.sign_outs.add(token)
         service.updates.publish(principal.user_id, SESSION)
     response.delete_cookie(
-        COOKIE, path=request.scope.get("root_path") or "/", httponly=True, samesite="strict"
+        cookie, path=request.scope.get("root_path") or "/", httponly=True, samesite="strict"
     )
 
 
@@ -155,14 +136,28 @@ async def me(user: User) -> Me:
     return Me(name=user.name)
 
 
-def _address(request: Request) -> str | None:
-    return None if request.client is None else request.client.host
+def _not_here(message: str) -> RequestRefusedError:
+    return RequestRefusedError(404, "not_found", message)
+
+
+def _count(service: ChatService, request: Request) -> None:
+    """Count an attempt to sign in, which has to come from a page of this server, or from a program."""
+    refuse_other_sites(request)
+    service.logins.count(None if request.client is None else request.client.host)
 
 
 def _session(service: ChatService, request: Request, response: Response, principal: Principal) -> Session:
     signer = service.verifier
     if not isinstance(signer, TokenSigner):
-        raise RequestRefusedError(404, "not_found", "This server issues no tokens.")
+        raise _not_here("This server issues no tokens.")
     token = signer.issue(principal)
-    remember(response, request, signer, token)
+    response.set_cookie(  # which scripts cannot read
+        cookie_name(request),
+        token,
+        max_age=int(signer.lifetime),
+        path=request.scope.get("root_path") or "/",
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
     return Session(name=principal.name, token=token, expires_in=int(signer.lifetime))

@@ -8,31 +8,21 @@ from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from maverick.chat import phrases
-from maverick.chat.database import owned_session
 from maverick.chat.tables import Task, now
-from maverick.chat.task_arguments import AddTask, Description, PriorityName, Title
-from maverick.chat.task_tools import Caller, TaskSession
-from maverick.chat.tasks import REDO, UNDO, TaskStore, state_of
+from maverick.chat.task_arguments import AddTask, Description, NoArguments, PriorityName, Title
+from maverick.chat.task_tools import UNDO_LAST, Caller, TaskRefusedError, TaskSession
+from maverick.chat.tasks import REDO, TaskStore, state_of
 from maverick.exceptions import InvalidInputError
-from maverick.server.dependencies import (
-    CONFLICT,
-    NOT_FOUND,
-    REFUSALS,
-    ChatService,
-    IdempotencyKey,
-    PathNumber,
-    Service,
-    User,
-)
+from maverick.server.dependencies import ChatService, IdempotencyKey, PathNumber, RequestBody, Service, User
 from maverick.server.errors import RequestRefusedError, not_found
 from maverick.server.tokens import Principal
 from maverick.server.updates import TASKS
 from maverick.tools.threads import run_in_thread
 
-router = APIRouter(prefix="/api", tags=["tasks"], responses=REFUSALS)
+router = APIRouter(prefix="/api", tags=["tasks"])
 
 
 class TaskBody(BaseModel):
@@ -54,10 +44,8 @@ class TaskList(BaseModel):
     tasks: list[TaskBody]
 
 
-class TaskChanges(BaseModel):
+class TaskChanges(RequestBody):
     """Changes to a task; fields that are left out stay as they are."""
-
-    model_config = ConfigDict(extra="forbid")
 
     title: Title | None = None
     description: Description | None = None
@@ -71,10 +59,8 @@ class TaskChanges(BaseModel):
         return {name: value for name, value in given.items() if value is not None or name == "due_date"}
 
 
-class TaskWords(BaseModel):
+class TaskWords(RequestBody):
     """A task as a person writes it: ``call Bob on Friday, high priority``."""
-
-    model_config = ConfigDict(extra="forbid")
 
     text: Title
     today: date | None = None
@@ -97,7 +83,7 @@ def list_tasks(
 ) -> TaskList:
     """The user's tasks: open ones first, then by due date."""
     completed = None if status == "all" else status == "completed"
-    with owned_session(service.session_factory, user.user_id) as session:
+    with service.session(user) as session:
         found = TaskStore(session, user.user_id).find(completed=completed, priority=priority)
     return TaskList(tasks=[TaskBody.model_validate(task.model_dump()) for task in found])
 
@@ -108,12 +94,14 @@ async def add_task(
 ) -> TaskBody:
     """Add a task."""
 
-    def add(tasks: TaskStore) -> Task:
-        return tasks.add(
+    def add(session: TaskSession) -> dict[str, Any]:
+        added = session.tasks.add(
             body.title, description=body.description, priority=body.priority, due_date=body.due_date
         )
+        return state_of(added)
 
-    return await _changed(service, user, idempotency_key, ["add", body.model_dump(mode="json")], add)
+    asked = ["add", body.model_dump(mode="json")]
+    return TaskBody(**await _changed(service, user, idempotency_key, "add_task", asked, add))
 
 
 @router.post("/tasks/from-words", status_code=201)
@@ -134,14 +122,14 @@ async def add_task_from_words(
     return await add_task(task, user, service, idempotency_key)
 
 
-@router.get("/tasks/{task_id}", responses=NOT_FOUND)
+@router.get("/tasks/{task_id}")
 def get_task(task_id: PathNumber, user: User, service: Service) -> TaskBody:
     """A task."""
-    with owned_session(service.session_factory, user.user_id) as session:
+    with service.session(user) as session:
         return TaskBody.model_validate(_the(TaskStore(session, user.user_id), task_id).model_dump())
 
 
-@router.patch("/tasks/{task_id}", responses=NOT_FOUND)
+@router.patch("/tasks/{task_id}")
 async def change_task(
     task_id: PathNumber,
     body: TaskChanges,
@@ -151,102 +139,80 @@ async def change_task(
 ) -> TaskBody:
     """Change a task."""
 
-    def change(tasks: TaskStore) -> Task:
-        return tasks.change(_the(tasks, task_id), **body.values())
+    def change(session: TaskSession) -> dict[str, Any]:
+        return state_of(session.tasks.change(_the(session.tasks, task_id), **body.values()))
 
     asked = ["change", task_id, body.model_dump(mode="json", exclude_unset=True)]
-    return await _changed(service, user, idempotency_key, asked, change)
+    return TaskBody(**await _changed(service, user, idempotency_key, "change_task", asked, change))
 
 
-@router.delete("/tasks/{task_id}", responses=NOT_FOUND)
+@router.delete("/tasks/{task_id}")
 async def delete_task(
     task_id: PathNumber, user: User, service: Service, idempotency_key: IdempotencyKey = None
 ) -> TaskBody:
     """Delete a task, and return it as it was."""
 
-    def delete(tasks: TaskStore) -> Task:
-        task = _the(tasks, task_id)
-        tasks.remove(task)
-        return task
+    def delete(session: TaskSession) -> dict[str, Any]:
+        task = _the(session.tasks, task_id)
+        session.tasks.remove(task)
+        return state_of(task)
 
-    return await _changed(service, user, idempotency_key, ["delete", task_id], delete)
+    asked = ["delete", task_id]
+    return TaskBody(**await _changed(service, user, idempotency_key, "delete_task", asked, delete))
 
 
-@router.post("/undo", responses=CONFLICT)
+@router.post("/undo")
 async def undo(user: User, service: Service, idempotency_key: IdempotencyKey = None) -> Undone:
     """Undo the user's last change, however it was made."""
-    answer = await service.tools.call(UNDO, {}, Caller(user.user_id, _key(idempotency_key)))
-    if not answer["success"]:
-        raise _refusal(answer["error"])
-    service.updates.publish(user.user_id, TASKS)
-    return Undone(message=answer["data"]["message"])
+
+    def act(session: TaskSession) -> dict[str, Any]:
+        return UNDO_LAST.act(session, NoArguments())
+
+    undone = await _changed(service, user, idempotency_key, UNDO_LAST.name, {}, act)
+    return Undone(message=undone["message"])
 
 
-@router.post("/redo", responses=CONFLICT)
+@router.post("/redo")
 async def redo(user: User, service: Service, idempotency_key: IdempotencyKey = None) -> Undone:
     """Make the change again that was undone last, unless another was made since."""
-    made = await run_in_thread(_redo, service, user.user_id, _key(idempotency_key))
-    service.updates.publish(user.user_id, TASKS)
-    return Undone(message=made["message"])
 
+    def act(session: TaskSession) -> dict[str, Any]:
+        if session.changes.redo_last(session.tasks) is None:
+            raise TaskRefusedError("nothing_to_redo", "There is nothing to redo.")
+        titles = {**session.tasks.before, **session.tasks.after}.values()
+        return {"message": phrases.redone([state["title"] for state in titles])}
 
-def _redo(service: ChatService, user_id: str, key: str) -> dict[str, Any]:
-    with owned_session(service.session_factory, user_id, writes=True) as session:
-        changing = TaskSession(session, Caller(user_id, key), now().date())
-
-        def act() -> dict[str, Any]:
-            if changing.changes.redo_last(changing.tasks) is None:
-                raise RequestRefusedError(409, "nothing_to_redo", "There is nothing to redo.")
-            titles = {**changing.tasks.before, **changing.tasks.after}.values()
-            return {"message": phrases.redone([state["title"] for state in titles])}
-
-        made: dict[str, Any] = _once(changing, REDO, [], act)["data"]
-        return made
+    return Undone(**await _changed(service, user, idempotency_key, REDO, [], act))
 
 
 async def _changed(
     service: ChatService,
     user: Principal,
     idempotency_key: str | None,
-    asked: list[Any],
-    act: Callable[[TaskStore], Task],
-) -> TaskBody:
+    name: str,
+    asked: object,
+    act: Callable[[TaskSession], dict[str, Any]],
+) -> dict[str, Any]:
     """Make a change once, so that it can be undone, and update the user's pages."""
-    changed = await run_in_thread(_change, service, user.user_id, _key(idempotency_key), asked, act)
-    service.updates.publish(user.user_id, TASKS)
-    return TaskBody.model_validate(changed)
+    # No key of a tool call can be equal to it.
+    caller = Caller(user.user_id, f"request {idempotency_key or secrets.token_hex(16)}")
 
+    def change() -> dict[str, Any]:
+        with service.session(user, writes=True) as session:
+            changing = TaskSession(session, caller, now().date())
+            made: dict[str, Any] = changing.once(name, asked, lambda: act(changing))["data"]
+        return made
 
-def _change(
-    service: ChatService, user_id: str, key: str, asked: list[Any], act: Callable[[TaskStore], Task]
-) -> dict[str, Any]:
-    with owned_session(service.session_factory, user_id, writes=True) as session:
-        changing = TaskSession(session, Caller(user_id, key), now().date())
-        made = _once(changing, f"{asked[0]}_task", asked, lambda: state_of(act(changing.tasks)))
-    data: dict[str, Any] = made["data"]
-    return data
-
-
-def _once(
-    changing: TaskSession, name: str, asked: list[Any], act: Callable[[], dict[str, Any]]
-) -> dict[str, Any]:
     try:
-        return changing.once(name, asked, act)
+        changed = await run_in_thread(change)
+    except TaskRefusedError as error:
+        raise RequestRefusedError(409, error.code, str(error)) from error
     except InvalidInputError as error:
-        raise RequestRefusedError(422, "key_reused", str(error), cause=error) from error
-
-
-def _refusal(error: dict[str, Any]) -> RequestRefusedError:
-    match error["code"]:
-        case "nothing_to_undo":
-            return RequestRefusedError(409, "nothing_to_undo", error["message"])
-        case "conflict":
-            return RequestRefusedError(
-                422,
-                "key_reused",
-                "The idempotency key was used for another request. Use a new one.",
-            )
-    return RequestRefusedError(503, "unavailable", error["message"], {"Retry-After": "2"})
+        raise RequestRefusedError(
+            422, "key_reused", "The idempotency key was used for another request. Use a new one."
+        ) from error
+    service.updates.publish(user.user_id, TASKS)
+    return changed
 
 
 def _the(tasks: TaskStore, task_id: int) -> Task:
@@ -254,8 +220,3 @@ def _the(tasks: TaskStore, task_id: int) -> Task:
     if task is None:
         raise not_found("task")
     return task
-
-
-def _key(idempotency_key: str | None) -> str:
-    """The key of a change, which no key of a tool call can be equal to."""
-    return f"request {idempotency_key or secrets.token_hex(16)}"
