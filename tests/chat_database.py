@@ -10,7 +10,7 @@ from pathlib import Path
 
 from maverick.chat import Database
 from maverick.chat.migrations import migrate
-from maverick.server.schema import SERVER
+from maverick.server.tables import SERVER
 
 
 def prepared(location: Path | str) -> Path | str:

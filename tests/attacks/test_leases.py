@@ -28,9 +28,8 @@ from maverick.chat.conversations import ConversationBusyError
 from maverick.chat.migrations import migrate
 from maverick.exceptions import LeaseLostError, RunNotFoundError
 from maverick.journal import Approval, ApprovalStatus, Journal, RunStatus
-from maverick.server.answer_body import AnswerStatus
-from maverick.server.answer_job import AnswerJob, Question, Reply
-from maverick.server.schema import SERVER
+from maverick.server.answer import AnswerJob, AnswerStatus, Question, Reply
+from maverick.server.tables import SERVER
 from postgres import postgres_server, postgres_url
 from server.chat_server import answer_store
 
@@ -194,7 +193,7 @@ def test_of_two_processes_that_made_an_answer_the_first_one_keeps_it(tmp_path: P
 
     def save(made: AnswerJob, words: str) -> str:
         said = Reply(status=AnswerStatus.COMPLETE, response=words)
-        return store.save("ana", made, said, 1).response
+        return store.save(made, said, 1).response
 
     assert save(taken_over, "Hello!") == "Hello!"
     second = store.admit("ana", Question("and now?", conversation), None)

@@ -67,7 +67,7 @@ class ChatFleet:
                 for agent in served
             ]
             agents = Agents([TaskChat(runner), *answerers])
-            maker = AnswerMaker(agents, AnswerStore(database.session, ServerLimits()), AdmissionQueue(8))
+            maker = AnswerMaker(AnswerStore(database.session, ServerLimits(), agents), AdmissionQueue(8))
             drive = chat_drive(maker)
             worker = Worker(fleet, {fleet_name(answerer.name): drive for answerer in agents})
             task = asyncio.create_task(worker.run())

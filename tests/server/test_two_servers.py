@@ -13,11 +13,10 @@ import pytest
 
 from maverick.chat import Database
 from maverick.chat.migrations import migrate
-from maverick.server.answer_body import AnswerBody, AnswerStatus
-from maverick.server.answer_job import AnswerJob, Question, Reply
+from maverick.server.answer import AnswerBody, AnswerJob, AnswerStatus, Question, Reply
 from maverick.server.answer_store import later_event
 from maverick.server.errors import RequestRefusedError
-from maverick.server.schema import SERVER
+from maverick.server.tables import SERVER
 from server.chat_server import LINES, PATIENCE, ChatServer, Event, Person, SlowModel, answer_store
 
 
@@ -139,7 +138,7 @@ def test_an_answer_that_was_asked_for_last_year_can_be_saved(location: str) -> N
     number = later_event(asked.asked_at - timedelta(days=365))
     said = Reply(status=AnswerStatus.COMPLETE, response="Hello!")
 
-    store.save("ana", asked, said, number)
+    store.save(asked, said, number)
 
     record, answer = store.get("ana", asked.record.run_id)
     assert isinstance(answer, AnswerBody)

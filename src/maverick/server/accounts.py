@@ -18,7 +18,7 @@ from maverick.chat.migrations import migrate
 from maverick.exceptions import InvalidInputError, StorageError
 from maverick.journal import Journal
 from maverick.server.errors import RequestRefusedError, unauthorized
-from maverick.server.schema import SERVER
+from maverick.server.tables import SERVER
 from maverick.server.tokens import LIFETIME, Principal, end, user_key
 
 _N, _R, _P = 2**14, 8, 5

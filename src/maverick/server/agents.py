@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from maverick.chat import AgentRunner
 from maverick.exceptions import InvalidInputError, describe_unknown
 from maverick.journal import Journal
-from maverick.server.answer_job import Question
+from maverick.server.answer import Question
 from maverick.server.answerers import AgentAnswerer, Answerer, TaskChat
 from maverick.server.errors import RequestRefusedError
 from maverick.server.served_agent import InputBody

@@ -4,74 +4,64 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from maverick.chat.conversations import ConversationBusyError
 from maverick.exceptions import InvalidInputError, RunNotFoundError
-from maverick.server.answer_body import AnswerBody, AnswerStatus
-from maverick.server.answer_job import AnswerJob, Question
-from maverick.server.answer_records import AnswerRecord
+from maverick.server.answer import AnswerBody, AnswerJob, AnswerRecord, AnswerStatus, Question
 from maverick.server.answer_store import AnswerStore, TooManyAnswersError
 from maverick.server.approvals import Approvals
 from maverick.server.errors import RequestRefusedError, too_many
 from maverick.server.events import Answer
 from maverick.server.limits import AdmissionQueue
-from maverick.server.updates import CONVERSATIONS, Updates
+from maverick.server.metrics import ServerMetrics
+from maverick.server.updates import CONVERSATIONS, TASKS, Updates
 from maverick.tools.threads import run_in_thread
 
+STOPPED = "the user stopped it"
 _KEPT = 120.0
 """Seconds the events of an answer are kept after its end; after that, only the answer is."""
-
-
 _WAITS_ELSEWHERE = (
     "This answer waits for a decision, and this server does not have its agent. "
     "Decide it on a server that has, or stop the answer."
 )
 
 
-class AnswerSource(Protocol):
-    """Where answers are made: in this process, or by the workers of a fleet."""
+class AnswerService(ABC):
+    """The answers that clients of this process follow. A subclass says where they are made."""
 
+    def __init__(
+        self, store: AnswerStore, queue: AdmissionQueue, updates: Updates, metrics: ServerMetrics
+    ) -> None:
+        self.approvals = Approvals(store)
+        self._store = store
+        self._queue = queue
+        self._updates = updates
+        self._metrics = metrics
+        self._answers: dict[tuple[str, str], Answer] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @abstractmethod
     async def follow(self, answer: Answer, job: AnswerJob | None) -> None:
         """Publish the events of an answer until its end; a new one has a job."""
 
-    async def stop(self, answer: Answer) -> None:
+    @abstractmethod
+    async def stop_making(self, answer: Answer) -> None:
         """Stop an answer in progress; whoever makes it also finds out by the database, if later."""
 
-    async def is_in_progress(self, job: AnswerJob) -> bool:
+    @abstractmethod
+    async def is_made(self, job: AnswerJob) -> bool:
         """Whether an answer that this process does not follow is being made."""
 
     async def check(self) -> None:
         """Make sure that answers can be made.
 
         Raises:
-            MaverickError: A service that is needed for it cannot be reached.
+            MaverickError: A service that is needed for it, besides the database, cannot be reached.
         """
-
-    async def aclose(self) -> None:
-        """Close all connections; answers in progress stay as they are."""
-
-
-class AnswerService:
-    """The answers that clients of this process follow."""
-
-    def __init__(
-        self,
-        source: AnswerSource,
-        store: AnswerStore,
-        *,
-        queue: AdmissionQueue,
-        approvals: Approvals,
-        updates: Updates,
-    ) -> None:
-        self.source = source
-        self.approvals = approvals
-        self._store = store
-        self._updates = updates
-        self._queue = queue
-        self._answers: dict[tuple[str, str], Answer] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        return
 
     async def start(self, user_id: str, question: Question, request_key: str | None = None) -> Answer:
         """Start an answer; a request that is sent again gets the same answer.
@@ -83,11 +73,7 @@ class AnswerService:
             found = await self._admit(user_id, question, request_key)
         if isinstance(found, AnswerRecord):
             return await self.find(user_id, found.run_id)
-        record = found.record
-        answer = Answer(user_id, record.run_id, conversation_id=record.conversation_id)
-        self._spawn(answer, found)
-        self._updates.publish(user_id, CONVERSATIONS)
-        return answer
+        return self._spawn(Answer.of(user_id, found.record), found)
 
     @property
     def count(self) -> int:
@@ -105,7 +91,7 @@ class AnswerService:
         record, kept = await run_in_thread(self._store.get, user_id, run_id)
         if (followed := self._followed(user_id, run_id)) is not None:  # another request has asked for it
             return followed
-        answer = Answer(user_id, run_id, conversation_id=record.conversation_id)
+        answer = Answer.of(user_id, record)
         if isinstance(kept, AnswerBody) and record.status == AnswerStatus.WAITING:
             asked = await self.approvals.waits_for(user_id, run_id)
             if asked is not None:
@@ -118,8 +104,7 @@ class AnswerService:
             answer.conclude(kept, record.last_event)
             answer.log.close()
             return answer
-        self._spawn(answer)
-        return answer
+        return self._spawn(answer)
 
     async def go_on(self, user_id: str, run_id: str, *, stopped: bool = False) -> Answer:
         """Go on with an answer that waited for a decision; or end it, if it is stopped.
@@ -138,12 +123,10 @@ class AnswerService:
         record, kept = await run_in_thread(self._store.get, user_id, run_id)
         if not is_ours or isinstance(kept, AnswerBody):  # another process goes on with it
             return await self.find(user_id, run_id)
-        answer = Answer(user_id, run_id, conversation_id=record.conversation_id)
+        answer = Answer.of(user_id, record)
         if stopped:
-            await self.source.stop(answer)
-        self._spawn(answer, kept)
-        self._updates.publish(user_id, CONVERSATIONS)
-        return answer
+            await self.stop_making(answer)
+        return self._spawn(answer, kept)
 
     async def decide(
         self,
@@ -188,7 +171,7 @@ class AnswerService:
         answer = await self.find(user_id, run_id)
         if not answer.log.is_closed:  # another process may be the one that makes it
             await run_in_thread(self._store.request_stop, user_id, run_id)
-            await self.source.stop(answer)
+            await self.stop_making(answer)
         return answer
 
     async def say(self, user_id: str, run_id: str, words: str) -> None:
@@ -198,7 +181,7 @@ class AnswerService:
             RequestRefusedError: The user has no such answer, it has ended, or its agent does not listen meanwhile.
         """
         answer = await self.find(user_id, run_id)
-        journal = self.approvals.journal
+        journal = self._store.agents.journal
         try:
             if journal is None or (answer.log.is_closed and answer.status != AnswerStatus.WAITING):
                 raise RequestRefusedError(409, "ended", "This answer is over. Send a message instead.")
@@ -233,7 +216,13 @@ class AnswerService:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        await self.source.aclose()
+
+    def _ended(self, answer: Answer, body: AnswerBody, *, counts: bool = True) -> None:
+        """Count an answer, unless another process does, and update the user's pages."""
+        if counts:
+            self._metrics.answers.labels(body.status.value).inc()
+        for what in (TASKS, CONVERSATIONS):
+            self._updates.publish(answer.user_id, what)
 
     def _followed(self, user_id: str, run_id: str) -> Answer | None:
         """An answer that this process follows, or whose last word it knows."""
@@ -243,8 +232,8 @@ class AnswerService:
         )
         return answer if is_last_word else None
 
-    def _spawn(self, answer: Answer, job: AnswerJob | None = None) -> None:
-        """Follow an answer in a task of its own."""
+    def _spawn(self, answer: Answer, job: AnswerJob | None = None) -> Answer:
+        """Follow an answer in a task of its own; a new one has a job."""
         key = (answer.user_id, answer.run_id)
 
         def forget() -> None:
@@ -257,9 +246,12 @@ class AnswerService:
             asyncio.get_running_loop().call_later(_KEPT, forget)  # kept for clients that reconnect
 
         self._answers[key] = answer
-        task = asyncio.create_task(self.source.follow(answer, job))
+        task = asyncio.create_task(self.follow(answer, job))
         self._tasks.add(task)
         task.add_done_callback(end)  # not in the work itself, which may be cancelled before it begins
+        if job is not None:
+            self._updates.publish(answer.user_id, CONVERSATIONS)
+        return answer
 
     async def _admit(
         self, user_id: str, question: Question, request_key: str | None
@@ -300,4 +292,4 @@ class AnswerService:
                 "waiting",
                 "This conversation waits for a decision. Approve or deny it first, or stop the answer.",
             )
-        return isinstance(kept, AnswerJob) and await self.source.is_in_progress(kept)
+        return isinstance(kept, AnswerJob) and await self.is_made(kept)

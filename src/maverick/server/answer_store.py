@@ -19,11 +19,19 @@ from maverick.chat.tables import ChatMessage, ToolCall, now, storable
 from maverick.exceptions import StorageError
 from maverick.journal import ApprovalStatus
 from maverick.server.agents import Agents
-from maverick.server.answer_body import AnswerBody, AnswerStatus, ApprovalBody, ToolCallBody
-from maverick.server.answer_job import AnswerJob, Question, Reply
-from maverick.server.answer_records import AnswerRecord, AnswerRecords
+from maverick.server.answer import (
+    AnswerBody,
+    AnswerJob,
+    AnswerRecord,
+    AnswerStatus,
+    ApprovalBody,
+    Question,
+    Reply,
+    ToolCallBody,
+)
 from maverick.server.errors import RequestRefusedError, not_found, too_many
 from maverick.server.limits import ServerLimits
+from maverick.server.tables import AnswerRecords
 
 _EVENTS_A_MILLISECOND = 1024
 """More than there can be."""
@@ -45,12 +53,10 @@ class AnswerStore:
     All methods block: call them in a thread.
     """
 
-    def __init__(
-        self, session_factory: SessionFactory, limits: ServerLimits, agents: Agents | None = None
-    ) -> None:
+    def __init__(self, session_factory: SessionFactory, limits: ServerLimits, agents: Agents) -> None:
+        self.agents = agents
         self._session_factory = session_factory
         self._limits = limits
-        self._agents = agents
 
     def admit(
         self, user_id: str, question: Question, request_key: str | None, displaced: str | None = None
@@ -79,17 +85,21 @@ class AnswerStore:
     def _admit(
         self, user_id: str, question: Question, request_key: str | None, displaced: str | None
     ) -> AnswerJob | AnswerRecord:
-        assert self._agents is not None  # noqa: S101 - only a server admits questions
         with owned_session(self._session_factory, user_id, writes=True) as session:
             digest, records = question.digest(), AnswerRecords(session, user_id)
-            known = None if request_key is None else records.of_key(request_key)
-            if known is not None:
-                return _same(known, digest)
+            if request_key is not None and (known := records.of_key(request_key)) is not None:
+                if known.request_hash != digest:
+                    raise RequestRefusedError(
+                        422,
+                        "key_reused",
+                        "The idempotency key was used for another request. A new request needs a new key.",
+                    )
+                return known
             at, run_id = now(), f"run_{secrets.token_hex(16)}"
             self._check_limits(records, at.date(), displaced)
             question = _decided(session, user_id, question)
             conversations = ConversationStore(session, user_id)
-            agent = self._agents.of(question.agent or self._agents.default).name
+            agent = self.agents.of(question.agent or self.agents.default).name
             begun = conversations.begin(
                 question.conversation_id,
                 run_id,
@@ -103,13 +113,13 @@ class AnswerStore:
                 raise not_found("conversation")
             conversation_id = begun.conversation_id
             if displaced is not None and (
-                asked := _messages(session, user_id, conversation_id, displaced).get("user")
+                said := _messages(session, user_id, conversation_id, displaced).get("user")
             ):
-                records.finish(displaced, AnswerStatus.FAILED, later_event(asked.created_at))
+                records.finish(displaced, AnswerStatus.FAILED, later_event(said.created_at))
             if question.replaces is not None and not conversations.rewind(conversation_id, question.replaces):
                 raise not_found("message")
             before = conversations.recall(conversation_id, REMEMBERED_MESSAGES)
-            inputs = self._agents.check(begun.agent, question, begun.inputs, is_first=not before)
+            inputs = self.agents.check(begun.agent, question, begun.inputs, is_first=not before)
             if inputs and inputs != begun.inputs:
                 conversations.keep(conversation_id, inputs=dict(inputs))
             if question.model is not None and question.model != begun.model:
@@ -122,19 +132,8 @@ class AnswerStore:
             record = AnswerRecord(run_id, conversation_id, digest, request_key)
             records.add(record)
             context = AgentContext.from_request(user_id, conversation_id, before)
-            words = storable(question.shown)
-            return AnswerJob(
-                record,
-                context,
-                words,
-                number,
-                at,
-                question.attachments,
-                begun.agent,
-                inputs,
-                earlier,
-                question.model or begun.model,
-            )
+            asked = (record, context, storable(question.shown), number, at, question.attachments)
+            return AnswerJob(*asked, begun.agent, inputs, earlier, question.model or begun.model)
 
     def _check_limits(
         self, records: AnswerRecords, day: date, displaced: str | None = None, *, is_new: bool = True
@@ -188,9 +187,9 @@ class AnswerStore:
                 found |= AnswerRecords(session, user_id).to_stop(run_ids)
         return found
 
-    def save(self, user_id: str, job: AnswerJob, reply: Reply, last_event: int) -> AnswerBody:
+    def save(self, job: AnswerJob, reply: Reply, last_event: int) -> AnswerBody:
         """Save an answer and free its conversation; an answer that was saved before stays as it is."""
-        record = job.record
+        user_id, record = job.user_id, job.record
         with owned_session(self._session_factory, user_id, writes=True) as session:
             records, at = AnswerRecords(session, user_id), now()
             approval = _question(session, user_id, record.conversation_id) if reply.may_ask else None
@@ -265,16 +264,6 @@ class AnswerStore:
 def later_event(asked_at: datetime) -> int:
     """A number for the next event of an answer: larger than those of all events since it was asked for."""
     return round((now() - asked_at) / timedelta(milliseconds=1)) * _EVENTS_A_MILLISECOND
-
-
-def _same(known: AnswerRecord, digest: str) -> AnswerRecord:
-    if known.request_hash != digest:
-        raise RequestRefusedError(
-            422,
-            "key_reused",
-            "The idempotency key was used for another request. A new request needs a new key.",
-        )
-    return known
 
 
 def _decided(session: Session, user_id: str, question: Question) -> Question:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -32,10 +32,10 @@ from maverick.loop.result import AgentResult, ToolOutcome
 from maverick.model import Message, Role, Text, Thought, ToolCall
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import Listener, log_failure
-from maverick.server.answer_body import AnswerStatus
-from maverick.server.answer_job import AnswerJob, Reply
+from maverick.server.answer import AnswerJob, AnswerStatus, Reply
 from maverick.server.errors import log_in_full, reason_of
 from maverick.server.served_agent import ServedAgent
+from maverick.tools.threads import run_in_thread
 
 _CHANGED = "This agent was changed after it began to answer. {done}Please ask again."
 
@@ -55,13 +55,7 @@ class Answerer(Protocol):
     """Whether the answer is what is said in the last turn; else it is all that is said."""
 
     async def answer(
-        self,
-        job: AnswerJob,
-        run_id: str,
-        signal: AbortSignal,
-        on_activity: Listener | None,
-        *,
-        filtered: bool,
+        self, job: AnswerJob, signal: AbortSignal, on_activity: Listener | None, *, filtered: bool
     ) -> Reply:
         """Answer a message; a run that was begun before is continued.
 
@@ -70,28 +64,14 @@ class Answerer(Protocol):
             RunHandedOverError: The run was left to another process.
         """
 
-    async def known_run(self, job: AnswerJob) -> str:
-        """The id under which the journal has the run of an answer."""
+    async def found_again(self, job: AnswerJob) -> AnswerJob:
+        """A job that was begun before, with the id under which the journal has its run."""
 
     async def filter(self, job: AnswerJob) -> Filter:
         """What makes the events of a run those that the user gets."""
 
     async def aclose(self) -> None:
         """Close all connections."""
-
-
-@dataclass(slots=True)
-class _End:
-    """Listens for the end of a run."""
-
-    listener: Listener | None
-    result: AgentResult[Any] | None = field(default=None)
-
-    def hear(self, event: AgentActivityEvent) -> None:
-        if isinstance(event, RunEnd) and len(event.agent) == 1:
-            self.result = event.result
-        if self.listener is not None:
-            self.listener(event)
 
 
 class TaskChat:
@@ -106,28 +86,30 @@ class TaskChat:
         self.timeout_ms = runner.limits.timeout_ms
 
     async def answer(
-        self,
-        job: AnswerJob,
-        run_id: str,
-        signal: AbortSignal,
-        on_activity: Listener | None,
-        *,
-        filtered: bool,
+        self, job: AnswerJob, signal: AbortSignal, on_activity: Listener | None, *, filtered: bool
     ) -> Reply:
         """Answer a message in words of the chat, whatever happens."""
-        end = _End(on_activity)
+        ended: AgentResult[Any] | None = None
         failure: AgentError | None
+
+        def hear(event: AgentActivityEvent) -> None:
+            nonlocal ended
+            if isinstance(event, RunEnd) and len(event.agent) == 1:
+                ended = event.result
+            if on_activity is not None:
+                on_activity(event)
+
         try:
             result = await self.runner.run(
                 job.context,
                 job.message,
-                run_id=run_id,
+                run_id=job.run_id,
                 signal=signal,
                 attachments=job.attachments,
-                on_activity=end.hear,
+                on_activity=hear,
                 filtered=filtered,
             )
-            failure = end.result.errors[0] if end.result is not None and end.result.errors else None
+            failure = ended.errors[0] if ended is not None and ended.errors else None
         except AnswerTimeoutError as error:
             result, failure = error.result, error  # the run itself may only know that it was stopped
         status, reason = AnswerStatus.COMPLETE, ""
@@ -141,18 +123,18 @@ class TaskChat:
             response=result.response,
             tool_calls=result.tool_calls,
             reason=reason,
-            cost_usd=_cost(end.result),
+            cost_usd=0.0 if ended is None else ended.usage.total_cost_usd or 0.0,
             # Only a tool asks; a question that was open before was settled by the message.
             may_ask=bool(result.tool_calls) or not result.success,
         )
 
-    async def known_run(self, job: AnswerJob) -> str:
-        """The id of an answer's run, which Maverick 0.1.0 kept under another."""
-        return await self.runner.known_run(job.context, job.record.run_id)
+    async def found_again(self, job: AnswerJob) -> AnswerJob:
+        """The job with the id of its run, which Maverick 0.1.0 kept under another."""
+        return replace(job, former_run=await self.runner.known_run(job.context, job.run_id))
 
     async def filter(self, job: AnswerJob) -> Filter:
         """Pass on whole sentences, and no words that a tool's answer takes the place of."""
-        pure = pure_tools(await self.runner.agent(job.context.user_id))
+        pure = pure_tools(await self.runner.agent(job.user_id))
         return lambda publish: FilteredEvents(SentenceFilter(job.message), pure, publish).put
 
     async def aclose(self) -> None:
@@ -175,7 +157,6 @@ class AgentAnswerer:
     async def answer(
         self,
         job: AnswerJob,
-        run_id: str,
         signal: AbortSignal,
         on_activity: Listener | None,
         *,
@@ -183,19 +164,19 @@ class AgentAnswerer:
     ) -> Reply:
         """Run the agent, or go on with its run."""
         try:
-            async with self.agent.executor(job.context.user_id) as executor:
-                return await self._run(executor, job, run_id, signal, on_activity)
+            async with self.agent.executor(job.user_id) as executor:
+                return await self._run(executor, job, signal, on_activity)
         except (LeaseLostError, RunHandedOverError):
             raise
         except Exception as error:  # noqa: BLE001 - foreign code may raise anything; the user is told, and the log
-            log_in_full("answer_failed", error, run_id=run_id)
+            log_in_full("answer_failed", error, run_id=job.run_id)
             if isinstance(error, RunChangedError):
-                return await self._cut_off(run_id)
+                return await self._cut_off(job.run_id)
             return Reply(status=AnswerStatus.FAILED, response="", reason=reason_of(error))
 
-    async def known_run(self, job: AnswerJob) -> str:
-        """The answer's id is its run's."""
-        return job.record.run_id
+    async def found_again(self, job: AnswerJob) -> AnswerJob:
+        """The same job: the answer's id is its run's."""
+        return job
 
     async def filter(self, job: AnswerJob) -> Filter:  # noqa: ARG002 - the same for each
         """Pass everything on."""
@@ -206,12 +187,7 @@ class AgentAnswerer:
         await self.agent.aclose()
 
     async def _run(
-        self,
-        executor: AgentExecutor,
-        job: AnswerJob,
-        run_id: str,
-        signal: AbortSignal,
-        on_activity: Listener | None,
+        self, executor: AgentExecutor, job: AnswerJob, signal: AbortSignal, on_activity: Listener | None
     ) -> Reply:
         definition, inputs = self.agent.run_inputs(
             job.message, job.attachments, job.inputs or {}, is_first=job.is_first
@@ -222,33 +198,26 @@ class AgentAnswerer:
             definition,
             inputs=inputs,
             messages=() if job.is_first else await self._earlier(job),
-            run_id=run_id,
-            user_id=job.context.user_id,
+            run_id=job.run_id,
+            user_id=job.user_id,
             signal=signal,
             on_activity=on_activity,
             if_exists="resume",
         )
-        status, reason = AnswerStatus.COMPLETE, ""
         if result.terminate_reason is TerminateReason.AWAITING_APPROVAL:
-            status = AnswerStatus.WAITING
-        elif not result.success:
-            status = AnswerStatus.STOPPED if signal.aborted else AnswerStatus.FAILED
-            if status is AnswerStatus.FAILED:
-                reason = reason_of(result.errors[0])
-                log_in_full("answer_failed", result.errors[0], run_id=run_id)
-        asked = await pending_approval(self._journal, run_id) if status is AnswerStatus.WAITING else None
-        is_typed = definition.output_config is not None and result.success
-        return Reply(
-            status=status,
-            response=result.raw_content,
-            tool_calls=[tool_call_record(call, call.result) for call in result.tool_calls],
-            reason=reason,
-            output=to_jsonable_python(result.output) if is_typed else None,
-            parts=_parts(result),
-            cost_usd=_cost(result),
-            approval=None if asked is None else in_order(self.agent.definition, asked),
-            may_decide=asked is None or may_decide(executor, asked, job.context.user_id),
-        )
+            asked = await pending_approval(self._journal, job.run_id)
+            if asked is None:
+                return _reply(AnswerStatus.WAITING, result)
+            may_be_user = await may_decide(executor, asked, job.user_id)
+            shown = in_order(self.agent.definition, asked)
+            return replace(_reply(AnswerStatus.WAITING, result), approval=shown, may_decide=may_be_user)
+        if result.success:
+            output = None if definition.output_config is None else to_jsonable_python(result.output)
+            return replace(_reply(AnswerStatus.COMPLETE, result), output=output)
+        if signal.aborted:
+            return _reply(AnswerStatus.STOPPED, result)
+        log_in_full("answer_failed", result.errors[0], run_id=job.run_id)
+        return _reply(AnswerStatus.FAILED, result, reason_of(result.errors[0]))
 
     async def _cut_off(self, run_id: str) -> Reply:
         """The answer of a run that cannot go on, since its agent has changed: what was said and done until then."""
@@ -259,14 +228,7 @@ class AgentAnswerer:
             return Reply(status=AnswerStatus.FAILED, response="", reason=_CHANGED.format(done=""))
         done = dict.fromkeys(c.tool_name for c in result.tool_calls if c.outcome is ToolOutcome.FINISHED)
         kept = f"What it had done until then is kept: {', '.join(done)}. " if done else ""
-        return Reply(
-            status=AnswerStatus.FAILED,
-            response=result.raw_content,
-            tool_calls=[tool_call_record(call, call.result) for call in result.tool_calls],
-            reason=_CHANGED.format(done=kept),
-            parts=_parts(result),
-            cost_usd=_cost(result),
-        )
+        return _reply(AnswerStatus.FAILED, result, _CHANGED.format(done=kept))
 
     async def _earlier(self, job: AnswerJob) -> Sequence[Message]:
         """What was said and done before: of the last run, or as it was shown if that run is not there any more."""
@@ -277,6 +239,17 @@ class AgentAnswerer:
                 ids = {"run_id": job.record.run_id, "earlier": job.earlier_run}
                 log_failure(logging.WARNING, "earlier_run_not_read", error, ids)
         return text_history(job.context)
+
+
+def _reply(status: AnswerStatus, result: AgentResult[Any], reason: str = "") -> Reply:
+    return Reply(
+        status=status,
+        response=result.raw_content,
+        tool_calls=[tool_call_record(call, call.result) for call in result.tool_calls],
+        reason=reason,
+        parts=_parts(result),
+        cost_usd=result.usage.total_cost_usd or 0.0,
+    )
 
 
 def _parts(result: AgentResult[Any]) -> list[dict[str, Any]] | None:
@@ -316,17 +289,13 @@ def in_order(definition: AgentDefinition[Any], asked: Approval) -> Approval:
     return msgspec.structs.replace(asked, arguments_json=json.dumps({**first, **asked.arguments}))
 
 
-def may_decide(executor: AgentExecutor, asked: Approval, user_id: str) -> bool:
+async def may_decide(executor: AgentExecutor, asked: Approval, user_id: str) -> bool:
     """Whether a user may decide on a request: the run's own, unless the executor says who."""
     rule = executor.options["may_approve"]
     if rule is None:
         return asked.user_id == user_id
     try:
-        return allows(rule, asked, user_id)
+        return await run_in_thread(allows, rule, asked, user_id)  # it may look somebody up
     except ApprovalError as error:
         log_in_full("may_approve_failed", error, run_id=asked.run_id)
         return False
-
-
-def _cost(result: AgentResult[Any] | None) -> float:
-    return 0.0 if result is None else result.usage.total_cost_usd or 0.0

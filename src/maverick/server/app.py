@@ -19,11 +19,10 @@ from maverick.loop import AgentDefinition
 from maverick.runtime import AgentExecutor
 from maverick.server.accounts import Accounts
 from maverick.server.agents import Agents
-from maverick.server.answer_maker import AnswerMaker
-from maverick.server.answer_service import AnswerService, AnswerSource
+from maverick.server.answer_maker import LocalAnswers
+from maverick.server.answer_service import AnswerService
 from maverick.server.answer_store import AnswerStore
 from maverick.server.answerers import AgentAnswerer, Answerer, TaskChat
-from maverick.server.approvals import Approvals
 from maverick.server.authentication import (
     Authenticate,
     Authentication,
@@ -33,12 +32,11 @@ from maverick.server.authentication import (
 from maverick.server.dependencies import REFUSALS, ChatService
 from maverick.server.errors import answer_refusals
 from maverick.server.limits import AdmissionQueue, ConcurrencyLimit, LoginThrottle, RateLimiter, ServerLimits
-from maverick.server.local_answers import LocalAnswers
 from maverick.server.metrics import ServerMetrics
 from maverick.server.middleware import BodyLimit, Observer
 from maverick.server.routes import approving, chat, conversations, front_ends, operations, signing_in, tasks
-from maverick.server.schema import SERVER
 from maverick.server.served_agent import MakeExecutor, ServedAgent
+from maverick.server.tables import SERVER
 from maverick.server.tokens import SignOuts, TokenSigner, Verifier, own_secret
 from maverick.server.updates import Updates
 from maverick.tools.threads import run_in_thread
@@ -110,15 +108,13 @@ def create_app(
     streams = ConcurrencyLimit(limits.streams, "Too many open streams. Close a tab, then try again.")
     queue = AdmissionQueue(limits.waiting)
     store = AnswerStore(database.session, limits, served)
-    approvals = Approvals(served, store)
-    source: AnswerSource
+    answers: AnswerService
     if fleet is None:
-        source = LocalAnswers(AnswerMaker(served, store, queue), updates, metrics)
+        answers = LocalAnswers(store, queue, updates, metrics)
     else:
         from maverick.server.fleet_answers import FleetAnswers  # here, since it needs the extra temporal
 
-        source = FleetAnswers(fleet, served, store, approvals=approvals, updates=updates, metrics=metrics)
-    answers = AnswerService(source, store, queue=queue, approvals=approvals, updates=updates)
+        answers = FleetAnswers(fleet, store, queue, updates, metrics)
     for name, about, read in (
         ("maverick_answers_running", "Answers in progress.", lambda: answers.count),
         ("maverick_questions_waiting", "Questions that wait for the database.", lambda: queue.waiting),

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from typing import Any
 
+from msgspec.structs import replace
+
 from maverick.exceptions import ApprovalError, InvalidInputError, RunNotFoundError
-from maverick.journal import Approval, ApprovalStatus, Journal
+from maverick.journal import Approval, ApprovalStatus
 from maverick.journal.approvals import edited_json, is_expired
-from maverick.runtime import AgentExecutor
-from maverick.server.agents import Agents
-from maverick.server.answer_body import AnswerStatus, ApprovalBody
+from maverick.server.answer import AnswerStatus, ApprovalBody
 from maverick.server.answer_store import AnswerStore
 from maverick.server.answerers import AgentAnswerer, in_order, may_decide, pending_approval
 from maverick.server.errors import RequestRefusedError, log_in_full, not_found
@@ -25,14 +25,9 @@ _MOST_SHOWN = 100
 class Approvals:
     """The requests in the journal of the agents."""
 
-    def __init__(self, agents: Agents, store: AnswerStore) -> None:
-        self._agents = agents
+    def __init__(self, store: AnswerStore) -> None:
         self._store = store
-
-    @property
-    def journal(self) -> Journal | None:
-        """Where the runs of the agents are kept that are not the task chat."""
-        return self._agents.journal
+        self._agents = store.agents
 
     async def waits_for(self, user_id: str, run_id: str) -> ApprovalBody | None:
         """What an answer of the user waits for, if it cannot go on yet."""
@@ -48,9 +43,8 @@ class Approvals:
         if asked is None or is_expired(asked, time.time()):
             return None
         is_allowed = bool(await _decidable(answerer, user_id, [asked], user_id))
-        return ApprovalBody.of(
-            in_order(answerer.agent.definition, asked), agent, conversation_id, may_decide=is_allowed
-        )
+        shown = in_order(answerer.agent.definition, asked)
+        return ApprovalBody.of(shown, agent, conversation_id, may_decide=is_allowed)
 
     async def is_served(self, user_id: str, run_id: str) -> bool:
         """Whether this server has the agent of an answer of the user that waits."""
@@ -85,38 +79,57 @@ class Approvals:
         Raises:
             RequestRefusedError: There is none that the user may see, or it is decided already.
         """
+        asked, owner, answerer = await self._find(approval_id)
+        run_id = asked.run_id.partition("/")[0]
+        # Raises if it is no answer of this server's.
+        answer, _ = await run_in_thread(self._store.get, owner, run_id)
+        try:
+            edited = edited_json(arguments) if arguments is not None and approved else ""
+        except InvalidInputError as error:
+            raise RequestRefusedError(422, "invalid", str(error)) from error
+        as_decided = replace(asked, edited_json=edited)
+        decidable = await _decidable(answerer, owner, [asked, as_decided], user_id)
+        if asked not in decidable and owner != user_id:
+            raise not_found("approval")
+        if asked not in decidable or as_decided not in decidable:
+            raise RequestRefusedError(
+                403, "not_allowed", "Somebody else has to decide this. It waits until they have."
+            )
+        if asked.status is not ApprovalStatus.PENDING:
+            if (asked.decided_by, asked.approved, asked.edited_json) != (user_id, approved, edited):
+                raise RequestRefusedError(409, "decided", "This was decided before. A decision counts once.")
+            return owner, run_id  # it was sent again
+        if answer.status not in (AnswerStatus.WAITING, AnswerStatus.RUNNING):
+            raise RequestRefusedError(409, "ended", "The answer that asked for this has ended. Ask again.")
+        try:
+            async with answerer.agent.executor(owner) as executor:
+                if approved:
+                    definition = answerer.agent.definition  # what edited arguments have to fit
+                    await executor.approve(
+                        approval_id, by=user_id, arguments=arguments, definition=definition
+                    )
+                else:
+                    await executor.deny(approval_id, by=user_id, reason=reason)
+        except ApprovalError as error:
+            raise RequestRefusedError(409, "decided", str(error)) from error
+        except InvalidInputError as error:
+            raise RequestRefusedError(422, "invalid", str(error)) from error
+        return owner, run_id
+
+    async def _find(self, approval_id: str) -> tuple[Approval, str, AgentAnswerer]:
+        """A request with its owner, and who answers them."""
         journal = self._agents.journal
         if journal is None:
             raise not_found("approval")
         try:
             asked = await journal.get_approval(approval_id)
-            run_id = asked.run_id.partition("/")[0]
-            agent = (await journal.get(run_id)).agent
+            agent = (await journal.get(asked.run_id.partition("/")[0])).agent
         except (ApprovalError, RunNotFoundError) as error:
             raise not_found("approval") from error
-        owner, answerer = asked.user_id, self._agents.find(agent)
-        if owner is None or not isinstance(answerer, AgentAnswerer):
+        answerer = self._agents.find(agent)
+        if asked.user_id is None or not isinstance(answerer, AgentAnswerer):
             raise not_found("approval")
-        # Raises if it is no answer of this server's.
-        answer, _ = await run_in_thread(self._store.get, owner, run_id)
-        is_allowed = bool(await _decidable(answerer, owner, [asked], user_id))
-        if not is_allowed and owner != user_id:
-            raise not_found("approval")
-        if not is_allowed:
-            raise RequestRefusedError(
-                403, "not_allowed", "Somebody else has to decide this. It waits until they have."
-            )
-        if asked.status is not ApprovalStatus.PENDING:
-            if not _is_same(asked, user_id, approved, arguments):  # else it was sent again
-                raise RequestRefusedError(409, "decided", "This was decided before. A decision counts once.")
-            return owner, run_id
-        if answer.status not in (AnswerStatus.WAITING, AnswerStatus.RUNNING):
-            raise RequestRefusedError(409, "ended", "The answer that asked for this has ended. Ask again.")
-        async with answerer.agent.executor(owner) as executor:
-            await _decide(
-                executor, answerer, asked, user_id, approved=approved, reason=reason, arguments=arguments
-            )
-        return owner, run_id
+        return asked, asked.user_id, answerer
 
     async def _of_others(self, user_id: str) -> list[ApprovalBody]:
         """What waits in the answers of others: some of each user, so that no one's requests hide another's."""
@@ -156,38 +169,7 @@ async def _decidable(
     """Those of an owner's requests that a user may decide: none while the agent cannot be run for the owner."""
     try:
         async with answerer.agent.executor(owner) as executor:
-            return [one for one in asked if may_decide(executor, one, user_id)]
+            return [one for one in asked if await may_decide(executor, one, user_id)]
     except Exception as error:  # noqa: BLE001 - the module of an agent may raise anything
         log_in_full("agent_not_available", error, agent=answerer.name)
         return []
-
-
-def _is_same(asked: Approval, user_id: str, approved: bool, arguments: Mapping[str, Any] | None) -> bool:
-    """Whether a decision is the one that was made before."""
-    try:
-        edited = edited_json(arguments) if arguments is not None and approved else ""
-    except InvalidInputError:
-        return False
-    return (asked.decided_by, asked.approved, asked.edited_json) == (user_id, approved, edited)
-
-
-async def _decide(
-    executor: AgentExecutor,
-    answerer: AgentAnswerer,
-    asked: Approval,
-    user_id: str,
-    *,
-    approved: bool,
-    reason: str,
-    arguments: Mapping[str, Any] | None,
-) -> None:
-    try:
-        if approved:
-            definition = answerer.agent.definition  # what edited arguments have to fit
-            await executor.approve(asked.approval_id, by=user_id, arguments=arguments, definition=definition)
-        else:
-            await executor.deny(asked.approval_id, by=user_id, reason=reason)
-    except ApprovalError as error:
-        raise RequestRefusedError(409, "decided", str(error)) from error
-    except InvalidInputError as error:
-        raise RequestRefusedError(422, "invalid", str(error)) from error

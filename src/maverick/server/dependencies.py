@@ -19,7 +19,7 @@ from maverick.chat.database import owned_session
 from maverick.chat.prompt import MESSAGE_LENGTH
 from maverick.server.accounts import Accounts
 from maverick.server.agents import Agents
-from maverick.server.answer_body import AnswerBody
+from maverick.server.answer import AnswerBody
 from maverick.server.answer_service import AnswerService
 from maverick.server.authentication import Authentication, LocalSignIn
 from maverick.server.errors import RefusalBody

@@ -24,7 +24,7 @@ from maverick.loop.events import (
     ToolCallStart,
 )
 from maverick.runtime import AbortSignal
-from maverick.server.answer_body import AnswerBody, AnswerStatus
+from maverick.server.answer import AnswerBody, AnswerRecord, AnswerStatus
 from maverick.server.errors import unavailable
 
 
@@ -135,11 +135,16 @@ class Answer:
 
     user_id: str
     run_id: str
+    conversation_id: str
     log: EventLog = field(default_factory=EventLog)
     """Its events so far. The last one has the whole answer."""
     signal: AbortSignal = field(default_factory=AbortSignal)
     """Stops it, if this process makes it."""
-    conversation_id: str = ""
+
+    @classmethod
+    def of(cls, user_id: str, record: AnswerRecord) -> Answer:
+        """An answer that is saved, with no events yet."""
+        return cls(user_id, record.run_id, record.conversation_id)
 
     @property
     def status(self) -> str:

@@ -25,17 +25,16 @@ from maverick.loop.events import (
 )
 from maverick.runtime import AbortSignal
 from maverick.runtime.event_log import Listener, log_failure
-from maverick.server.agents import Agents
-from maverick.server.answer_body import AnswerBody, AnswerStatus
-from maverick.server.answer_job import AnswerJob, Reply
-from maverick.server.answer_maker import STOPPED, AnswerMaker
+from maverick.server.answer import AnswerBody, AnswerJob, AnswerStatus, Reply
+from maverick.server.answer_maker import AnswerMaker
+from maverick.server.answer_service import STOPPED, AnswerService
 from maverick.server.answer_store import AnswerStore
 from maverick.server.answerers import Filter
-from maverick.server.approvals import Approvals
 from maverick.server.errors import RequestRefusedError
 from maverick.server.events import Answer, EventName, stream_event
+from maverick.server.limits import AdmissionQueue
 from maverick.server.metrics import ServerMetrics
-from maverick.server.updates import CONVERSATIONS, TASKS, Updates
+from maverick.server.updates import TASKS, Updates
 from maverick.tools.threads import run_in_thread
 
 CHAT = "maverick:chat"
@@ -50,25 +49,19 @@ _SOON, _LOOK_AGAIN = 0.02, 1.0
 """Seconds between two looks for an answer whose run has ended: at first, and later."""
 
 
-class FleetAnswers:
+class FleetAnswers(AnswerService):
     """Has answers made by the workers of a fleet, which is closed with it, and publishes what they say."""
 
     def __init__(
         self,
         fleet: Fleet,
-        agents: Agents,
         store: AnswerStore,
-        *,
-        approvals: Approvals,
+        queue: AdmissionQueue,
         updates: Updates,
         metrics: ServerMetrics,
     ) -> None:
+        super().__init__(store, queue, updates, metrics)
         self._fleet = fleet
-        self._agents = agents
-        self._store = store
-        self._approvals = approvals
-        self._updates = updates
-        self._metrics = metrics
         self._checked_at = float("-inf")
         self._checking = asyncio.Lock()
 
@@ -83,7 +76,7 @@ class FleetAnswers:
                 if await self._is_given_up(answer, kept):
                     continue
                 if not stream.has_ended:
-                    answerer = self._agents.of(kept.agent)
+                    answerer = self._store.agents.of(kept.agent)
                     stream.begin(await answerer.filter(kept), record.last_event, in_turns=answerer.in_turns)
                     await self._listen(answer, stream, kept, is_new=job is not None)
                     continue
@@ -96,22 +89,19 @@ class FleetAnswers:
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LOOK_AGAIN)
         if kept.status is AnswerStatus.WAITING:
-            asked = await self._approvals.waits_for(answer.user_id, answer.run_id)
+            asked = await self.approvals.waits_for(answer.user_id, answer.run_id)
             kept = kept.model_copy(update={"approval": asked})
         stream.conclude(kept, record.last_event)
-        if job is not None:
-            self._metrics.answers.labels(kept.status.value).inc()
-        for what in (TASKS, CONVERSATIONS):
-            self._updates.publish(answer.user_id, what)
+        self._ended(answer, kept, counts=job is not None)
 
-    async def stop(self, answer: Answer) -> None:
+    async def stop_making(self, answer: Answer) -> None:
         """Stop an answer, whichever worker makes it."""
         try:
             await self._fleet.run(answer.run_id).abort(STOPPED)
         except MaverickError as error:  # its worker finds out by the database
             log_failure(logging.WARNING, "answer_not_stopped_at_once", error, {"run_id": answer.run_id})
 
-    async def is_in_progress(self, job: AnswerJob) -> bool:  # noqa: ARG002 - one shape for all sources
+    async def is_made(self, job: AnswerJob) -> bool:  # noqa: ARG002 - one shape for all services
         """A worker makes it, now or later."""
         return True
 
@@ -123,7 +113,8 @@ class FleetAnswers:
                 self._checked_at = time.monotonic()
 
     async def aclose(self) -> None:
-        """Close the fleet's connections."""
+        """Leave all answers to the workers, and close the fleet's connections."""
+        await super().aclose()
         await self._fleet.aclose()
 
     async def _listen(self, answer: Answer, stream: _Stream, job: AnswerJob, *, is_new: bool) -> None:
@@ -174,7 +165,7 @@ class FleetAnswers:
         words = phrases.TROUBLE if record.abort is None else ""
         reply = Reply(status=status, response=words, may_ask=True)
         last_event = job.record.last_event + LAST_EVENT
-        await run_in_thread(self._store.save, answer.user_id, job, reply, last_event)
+        await run_in_thread(self._store.save, job, reply, last_event)
         return True
 
 
@@ -290,15 +281,7 @@ def chat_drive(maker: AnswerMaker) -> OwnDrive:
         if not isinstance(kept, AnswerJob):
             return False
         last_event = kept.record.last_event + LAST_EVENT
-        body = await maker.make(
-            user_id,
-            kept,
-            record.run_id,
-            signal,
-            on_activity=listener,
-            last_event=lambda: last_event,
-            filtered=False,
-        )
+        body = await maker.make(kept, signal, listener, lambda: last_event, filtered=False)
         return body.status is AnswerStatus.WAITING
 
     return OwnDrive(drive)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from maverick.chat.sentences import split
-from maverick.server.answer_body import AnswerStatus
+from maverick.server.answer import AnswerStatus
 from maverick.server.events import EventName, StreamEvent
 from maverick.server.markdown import MarkdownStream, render_markdown
 

@@ -20,7 +20,7 @@ from maverick.server.answer_store import AnswerStore
 from maverick.server.answerers import AgentAnswerer, Answerer, TaskChat
 from maverick.server.fleet_answers import chat_drive, fleet_name
 from maverick.server.limits import AdmissionQueue
-from maverick.server.schema import SERVER
+from maverick.server.tables import SERVER
 from maverick.tools.threads import run_in_thread
 
 
@@ -66,7 +66,7 @@ async def chat_offer(
             await run_in_thread(lambda: database.engine)
             limits, served = ServerLimits(), Agents(answerers)
             store = AnswerStore(database.session, limits, served)
-            maker = AnswerMaker(served, store, AdmissionQueue(limits.waiting))
+            maker = AnswerMaker(store, AdmissionQueue(limits.waiting))
             await stack.enter_async_context(aclosing(served))
             await stack.enter_async_context(aclosing(maker))
             drive = chat_drive(maker)

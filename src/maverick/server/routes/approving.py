@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from maverick.chat.confirmations import pending_confirmations
 from maverick.chat.tables import storable
-from maverick.server.answer_body import ApprovalBody
+from maverick.server.answer import ApprovalBody
 from maverick.server.dependencies import (
     ANSWER,
     ApprovalPathId,

@@ -13,7 +13,7 @@ from maverick.chat.tables import storable
 from maverick.exceptions import InvalidInputError
 from maverick.model.media import media_from_bytes
 from maverick.server.agents import AgentBody
-from maverick.server.answer_job import Question
+from maverick.server.answer import Question
 from maverick.server.dependencies import (
     ANSWER,
     STREAM,

@@ -12,11 +12,11 @@ from pydantic import AfterValidator, BaseModel, Field
 from maverick.chat.confirmations import pending_confirmations
 from maverick.chat.conversations import ConversationStore
 from maverick.chat.tables import ChatMessage, Conversation, ToolCall, storable
-from maverick.server.answer_body import AnswerStatus, ApprovalBody, ToolCallBody
-from maverick.server.answer_records import AnswerRecords
+from maverick.server.answer import AnswerStatus, ApprovalBody, ToolCallBody
 from maverick.server.dependencies import ChatService, PathId, RequestBody, Service, User
 from maverick.server.errors import not_found
 from maverick.server.markdown import render_markdown
+from maverick.server.tables import AnswerRecords
 from maverick.server.tokens import Principal
 from maverick.server.updates import CONVERSATIONS
 from maverick.tools.threads import run_in_thread

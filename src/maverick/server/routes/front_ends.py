@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from maverick.chat.prompt import MESSAGE_LENGTH
-from maverick.server.answer_job import Question
+from maverick.server.answer import Question
 from maverick.server.dependencies import STREAM, ApprovalId, ChatService, Id, Service, User
 from maverick.server.errors import RequestRefusedError, not_found
 from maverick.server.events import Answer

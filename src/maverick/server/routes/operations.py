@@ -41,7 +41,7 @@ async def ready(service: Service) -> State:
     """Whether requests can be served: 503 while the database, or the Temporal of a fleet, cannot be reached."""
     await run_in_thread(_read, service)
     try:
-        await service.answers.source.check()
+        await service.answers.check()
     except NetworkError as error:
         raise unavailable(str(error), error) from error
     return State(status="ready")

@@ -1,9 +1,9 @@
-"""The table of answers: which request each is for, where it stands, and what the model has cost."""
+"""The server's own tables: accounts and sign-outs, the answers it gives, and what they cost."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from datetime import date
 from functools import cache
 from typing import Any
@@ -12,28 +12,58 @@ from sqlalchemy import CursorResult, TextClause, bindparam, text
 from sqlalchemy.types import Date
 from sqlmodel import Session
 
-from maverick.server.answer_body import AnswerStatus
+from maverick.chat.migrations import Migration, Schema, owned_by_user
+from maverick.server.answer import AnswerRecord, AnswerStatus
 
+_FIRST = Migration(
+    statements=(
+        """CREATE TABLE accounts (
+            name VARCHAR PRIMARY KEY, user_id VARCHAR NOT NULL UNIQUE, password VARCHAR NOT NULL)""",
+        """CREATE TABLE answers (
+            user_id VARCHAR NOT NULL, run_id VARCHAR NOT NULL, request_key VARCHAR, request_hash VARCHAR NOT NULL,
+            conversation_id VARCHAR NOT NULL, attempt INTEGER NOT NULL, status VARCHAR NOT NULL,
+            last_event INTEGER NOT NULL, PRIMARY KEY (user_id, run_id), UNIQUE (user_id, request_key))""",
+        """CREATE TABLE spending (
+            user_id VARCHAR NOT NULL, day DATE NOT NULL, cost_usd FLOAT NOT NULL, PRIMARY KEY (user_id, day))""",
+    ),
+    postgres=owned_by_user("answers", "spending"),
+)
 
-@dataclass(frozen=True, slots=True)
-class AnswerRecord:
-    """One answer."""
+_STOPS = Migration(
+    statements=("ALTER TABLE answers ADD COLUMN stop_wanted BOOLEAN NOT NULL DEFAULT FALSE",),
+)
 
-    run_id: str
-    """Its id, and that of its run in the journal."""
-    conversation_id: str
-    request_hash: str
-    """A hash of the request, to tell the same request sent again from another one."""
-    request_key: str | None = None
-    """The idempotency key of the request, if it had one."""
-    status: str = AnswerStatus.RUNNING.value
-    last_event: int = 0
-    """The number of its last event, if it has ended."""
-    reason: str = ""
-    """Why it failed, if it did."""
-    cost_usd: float = 0.0
-    """What it has cost so far."""
+_SIGN_OUTS = Migration(
+    statements=("CREATE TABLE sign_outs (what VARCHAR PRIMARY KEY, until BIGINT NOT NULL)",),
+)
 
+_HEARD_AND_REASONS = Migration(
+    statements=(
+        "ALTER TABLE answers ADD COLUMN heard BOOLEAN NOT NULL DEFAULT FALSE",
+        "ALTER TABLE answers ADD COLUMN reason VARCHAR NOT NULL DEFAULT ''",
+    ),
+)
+
+_RUNS_HAVE_ONE_LEASE = Migration(
+    statements=("ALTER TABLE answers DROP COLUMN attempt", "ALTER TABLE answers DROP COLUMN heard"),
+    postgres=("ALTER TABLE answers ALTER COLUMN last_event TYPE BIGINT",),
+)
+"""The journal knows who works on a run, and every question is looked at when it is written down."""
+
+_ANSWERS_THAT_WAIT = Migration(
+    statements=(
+        "ALTER TABLE answers ADD COLUMN cost_usd FLOAT NOT NULL DEFAULT 0",
+        "CREATE INDEX ix_answers_open ON answers (user_id, status) WHERE status IN ('running', 'waiting')",
+    ),
+)
+"""An answer may wait for a decision, and the answers in progress are counted for all processes."""
+
+SERVER = Schema(
+    "server",
+    (_FIRST, _STOPS, _SIGN_OUTS, _HEARD_AND_REASONS, _RUNS_HAVE_ONE_LEASE, _ANSWERS_THAT_WAIT),
+)
+"""The tables of this package. ``accounts`` and ``sign_outs`` are read before the user is known, so they have
+no owner's fence."""
 
 _text = cache(text)
 """Parses a statement once; each is a literal below."""
@@ -46,7 +76,7 @@ _SPEND = text(
 ).bindparams(_DAY)
 _WANTED = text(
     "SELECT run_id FROM answers "
-    "WHERE user_id = :user_id AND run_id IN :run_ids AND status = :running AND NOT stop_wanted"
+    "WHERE user_id = :user_id AND run_id IN :run_ids AND status = 'running' AND NOT stop_wanted"
 ).bindparams(bindparam("run_ids", expanding=True))
 
 
@@ -61,12 +91,8 @@ class AnswerRecords:
         """Add an answer."""
         self._execute(
             "INSERT INTO answers (user_id, run_id, conversation_id, request_hash, request_key, status, last_event) "
-            "VALUES (:user_id, :run_id, :conversation_id, :request_hash, :request_key, :status, 0)",
-            run_id=record.run_id,
-            conversation_id=record.conversation_id,
-            request_hash=record.request_hash,
-            request_key=record.request_key,
-            status=record.status,
+            "VALUES (:user_id, :run_id, :conversation_id, :request_hash, :request_key, :status, :last_event)",
+            **asdict(record),
         )
 
     def get(self, run_id: str) -> AnswerRecord | None:
@@ -83,23 +109,20 @@ class AnswerRecords:
         """End an answer; returns whether it was in progress, so that only one of two processes ends it."""
         finished = self._execute(
             "UPDATE answers SET status = :status, last_event = :last_event, reason = :reason, cost_usd = :cost_usd "
-            "WHERE user_id = :user_id AND run_id = :run_id AND status = :running",
+            "WHERE user_id = :user_id AND run_id = :run_id AND status = 'running'",
             run_id=run_id,
             status=status.value,
             last_event=last_event,
             reason=reason,
             cost_usd=cost_usd,
-            running=AnswerStatus.RUNNING.value,
         )
         return bool(finished.rowcount)
 
     def reopen(self, run_id: str) -> bool:
         """Have an answer go on that waited for a decision; returns whether it waited."""
         reopened = self._execute(
-            "UPDATE answers SET status = :running WHERE user_id = :user_id AND run_id = :run_id AND status = :waiting",
+            "UPDATE answers SET status = 'running' WHERE user_id = :user_id AND run_id = :run_id AND status = 'waiting'",
             run_id=run_id,
-            running=AnswerStatus.RUNNING.value,
-            waiting=AnswerStatus.WAITING.value,
         )
         return bool(reopened.rowcount)
 
@@ -140,8 +163,7 @@ class AnswerRecords:
 
     def to_stop(self, run_ids: Sequence[str]) -> set[str]:
         """The answers to stop: the user wants it, or their conversation was deleted or has moved on."""
-        wanted = self._execute(_WANTED, run_ids=list(run_ids), running=AnswerStatus.RUNNING.value)
-        return set(run_ids) - set(wanted.scalars())
+        return set(run_ids) - set(self._execute(_WANTED, run_ids=list(run_ids)).scalars())
 
     def forget(self, conversation_id: str) -> None:
         """Delete the answers of a conversation."""
