@@ -69,7 +69,10 @@ class ChatFleet:
             agents = Agents([TaskChat(runner), *answerers])
             maker = AnswerMaker(AnswerStore(database.session, ServerLimits(), agents), AdmissionQueue(8))
             drive = chat_drive(maker)
-            worker = Worker(fleet, {fleet_name(answerer.name): drive for answerer in agents})
+            worker = Worker(
+                fleet,
+                dict.fromkeys(map(fleet_name, (TaskChat.name, *(agent.name for agent in served))), drive),
+            )
             task = asyncio.create_task(worker.run())
             try:
                 yield worker

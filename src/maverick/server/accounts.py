@@ -49,28 +49,18 @@ def _text(data: bytes) -> str:
 
 _NO_PASSWORD = f"scrypt${_N},{_R},{_P}${_text(bytes(16))}${_text(bytes(32))}"
 """The hash of no password: checking against it takes as long as against a real one."""
-
-
 _NO_USER = ""
 """The owner of a database session before the user is known."""
 
 
 class Accounts:
-    """Accounts with names and passwords.
-
-    Args:
-        session_factory: Makes fresh database sessions.
-    """
+    """Accounts with names and passwords."""
 
     def __init__(self, session_factory: SessionFactory) -> None:
         self._session_factory = session_factory
 
     def create(self, name: str, password: str) -> Principal:
-        """Create an account.
-
-        Raises:
-            RequestRefusedError: The name is taken.
-        """
+        """Create an account, unless the name is taken."""
         user_id = f"user_{uuid.uuid4().hex}"
         values = {"name": name.casefold(), "user_id": user_id, "password": hash_password(password)}
         insert = text("INSERT INTO accounts (name, user_id, password) VALUES (:name, :user_id, :password)")
@@ -80,17 +70,11 @@ class Accounts:
         except StorageError as error:
             if not isinstance(error.cause, IntegrityError):
                 raise
-            raise RequestRefusedError(
-                409, "name_taken", "This name is taken. Choose another.", cause=error
-            ) from error
+            raise RequestRefusedError(409, "name_taken", "This name is taken. Choose another.") from error
         return Principal(user_id, name)
 
     def check(self, name: str, password: str) -> Principal:
-        """The user of a name and password.
-
-        Raises:
-            RequestRefusedError: The name or the password is wrong; which of the two is not said.
-        """
+        """The user of a name and password; which of the two is wrong is not said."""
         query = text("SELECT user_id, password FROM accounts WHERE name = :name")
         with owned_session(self._session_factory, _NO_USER) as session:
             found = session.connection().execute(query, {"name": name.casefold()}).first()
@@ -112,6 +96,10 @@ TABLES = (
     "spending",
 )
 """The tables with an owner, except accounts; a test compares this with the schema."""
+_COUNTS = text(
+    "SELECT (SELECT count(*) FROM tasks WHERE user_id = :user_id),"
+    " (SELECT count(*) FROM conversations WHERE user_id = :user_id)"
+)
 _ALL = 1_000_000
 
 
@@ -127,12 +115,7 @@ class User:
 
 
 class Users:
-    """All users of a chat database.
-
-    Args:
-        database: Where everything except runs is kept.
-        journal: Where runs are kept.
-    """
+    """All users of a chat database, and of the journal that has their runs."""
 
     def __init__(self, database: Database, journal: Journal) -> None:
         self._database = database
@@ -150,16 +133,8 @@ class Users:
             found = []
             for user_id, name in names.items():
                 act_for(session, user_id)
-                counts = [
-                    session.connection()
-                    .execute(
-                        text(f"SELECT count(*) FROM {table} WHERE user_id = :user_id"),  # noqa: S608 - a literal below
-                        {"user_id": user_id},
-                    )
-                    .scalar_one()
-                    for table in ("tasks", "conversations")
-                ]
-                found.append(User(user_id, name, *counts))
+                tasks, conversations = session.connection().execute(_COUNTS, {"user_id": user_id}).one()
+                found.append(User(user_id, name, tasks, conversations))
         return found
 
     def find(self, name: str) -> User:

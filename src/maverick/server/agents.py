@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -44,6 +44,10 @@ class Agents:
     """The agents of a server. The first is the one that answers in a conversation for which none was named."""
 
     def __init__(self, answerers: Iterable[Answerer]) -> None:
+        self.task_chat: AgentRunner | None = None
+        """What answers about tasks, if that is one of them."""
+        self.journal: Journal | None = None
+        """Where the runs of the agents are kept that are not the task chat."""
         self._all: dict[str, Answerer] = {}
         self._problems: dict[str, str] = {}
         for answerer in answerers:
@@ -52,37 +56,23 @@ class Agents:
                     f"agents: two agents are named {answerer.name!r}. Rename one of them.", field="agents"
                 )
             self._all[answerer.name] = answerer
+            if isinstance(answerer, TaskChat):
+                self.task_chat = answerer.runner
+            else:
+                self.journal = answerer.journal
         if not self._all:
             raise InvalidInputError("agents: expected at least one agent to serve.", field="agents")
         self.default = next(iter(self._all))
         """The name of the first."""
-
-    @property
-    def task_chat(self) -> AgentRunner | None:
-        """What answers about tasks, if that is one of them."""
-        return next((one.runner for one in self._all.values() if isinstance(one, TaskChat)), None)
-
-    def __iter__(self) -> Iterator[Answerer]:
-        return iter(self._all.values())
-
-    @property
-    def journal(self) -> Journal | None:
-        """Where the runs of the agents are kept that are not the task chat."""
-        return next((one.journal for one in self._all.values() if isinstance(one, AgentAnswerer)), None)
 
     def find(self, name: str) -> Answerer | None:
         """The agent of this name, if there is one."""
         return self._all.get(name)
 
     def of(self, name: str) -> Answerer:
-        """The agent of this name.
-
-        Raises:
-            RequestRefusedError: There is none.
-        """
+        """The agent of this name; a request for one that is not there is refused."""
         if name not in self._all:
-            problem = describe_unknown("agent", name, list(self._all))
-            raise RequestRefusedError(422, "unknown_agent", f"agent: {problem}")
+            raise _invalid(f"agent: {describe_unknown('agent', name, list(self._all))}", "unknown_agent")
         return self._all[name]
 
     def check(
@@ -100,31 +90,27 @@ class Agents:
             RequestRefusedError: The agent is another one or not there, or its inputs are missing or wrong.
         """
         if question.agent not in (None, name):
-            raise RequestRefusedError(
-                422, "other_agent", f"agent: this conversation is with {name}. Start a new one for another."
+            raise _invalid(
+                f"agent: this conversation is with {name}. Start a new one for another.", "other_agent"
             )
         answerer = self.of(name)
-        offered = answerer.agent.models if isinstance(answerer, AgentAnswerer) else ()
+        agent = answerer.agent if isinstance(answerer, AgentAnswerer) else None
+        offered = () if agent is None else agent.models
         if question.model is not None and question.model not in offered:
-            raise RequestRefusedError(
-                422,
-                "unknown_model",
-                f"model: {describe_unknown('model', question.model[:100], list(offered))}",
-            )
-        if question.inputs is not None and (isinstance(answerer, TaskChat) or not is_first):
-            raise RequestRefusedError(
-                422, "invalid", "inputs: only the first message to an agent that takes inputs has some."
-            )
-        if not isinstance(answerer, AgentAnswerer):
+            unknown = describe_unknown("model", question.model[:100], list(offered))
+            raise _invalid(f"model: {unknown}", "unknown_model")
+        if question.inputs is not None and (agent is None or not is_first):
+            raise _invalid("inputs: only the first message to an agent that takes inputs has some.")
+        if agent is None:
             return None
-        if not is_first:
-            if not question.message:
-                raise RequestRefusedError(422, "invalid", "message: expected some text.")
-            return kept
-        try:
-            return answerer.agent.first_inputs(question.message, question.inputs or kept)
-        except InvalidInputError as error:
-            raise RequestRefusedError(422, "invalid", str(error)) from error
+        if is_first:
+            try:
+                return agent.first_inputs(question.message, question.inputs or kept)
+            except InvalidInputError as error:
+                raise _invalid(str(error)) from error
+        if not question.message:
+            raise _invalid("message: expected some text.")
+        return kept
 
     async def listing(self) -> list[AgentBody]:
         """All agents, for a user to choose from."""
@@ -137,8 +123,7 @@ class Agents:
 
     async def _body(self, answerer: Answerer) -> AgentBody:
         if not isinstance(answerer, AgentAnswerer):
-            runner = self.task_chat
-            model = "" if runner is None else runner.model or ""
+            model = "" if self.task_chat is None else self.task_chat.model or ""
             return AgentBody(name=answerer.name, description=_TASKS, ideas=_TASK_IDEAS, model=model)
         agent, definition = answerer.agent, answerer.agent.definition
         if self._problems.get(answerer.name) != "":  # one that could be run once stays in the list
@@ -154,3 +139,7 @@ class Agents:
             models=list(agent.models),
             problem=self._problems[answerer.name],
         )
+
+
+def _invalid(message: str, code: str = "invalid") -> RequestRefusedError:
+    return RequestRefusedError(422, code, message)

@@ -22,10 +22,10 @@ from maverick.server.answer import AnswerBody, AnswerJob, AnswerStatus, Reply
 from maverick.server.answer_service import STOPPED, AnswerService
 from maverick.server.answer_store import AnswerStore, later_event
 from maverick.server.errors import log_in_full
+from maverick.server.event_stream import TASKS, Updates
 from maverick.server.events import Answer, EventName, stream_event
 from maverick.server.limits import AdmissionQueue
-from maverick.server.metrics import ServerMetrics
-from maverick.server.updates import TASKS, Updates
+from maverick.server.middleware import ServerMetrics
 from maverick.tools.threads import run_in_thread
 
 _GONE = "This server does not have the agent of this conversation any more. Please start a new one."

@@ -14,10 +14,10 @@ from maverick.server.answer import AnswerBody, AnswerJob, AnswerRecord, AnswerSt
 from maverick.server.answer_store import AnswerStore, TooManyAnswersError
 from maverick.server.approvals import Approvals
 from maverick.server.errors import RequestRefusedError, too_many
+from maverick.server.event_stream import CONVERSATIONS, TASKS, Updates
 from maverick.server.events import Answer
 from maverick.server.limits import AdmissionQueue
-from maverick.server.metrics import ServerMetrics
-from maverick.server.updates import CONVERSATIONS, TASKS, Updates
+from maverick.server.middleware import ServerMetrics
 from maverick.tools.threads import run_in_thread
 
 STOPPED = "the user stopped it"

@@ -31,14 +31,13 @@ from maverick.server.authentication import (
 )
 from maverick.server.dependencies import REFUSALS, ChatService
 from maverick.server.errors import answer_refusals
+from maverick.server.event_stream import Updates
 from maverick.server.limits import AdmissionQueue, ConcurrencyLimit, LoginThrottle, RateLimiter, ServerLimits
-from maverick.server.metrics import ServerMetrics
-from maverick.server.middleware import BodyLimit, Observer
+from maverick.server.middleware import BodyLimit, Observer, ServerMetrics
 from maverick.server.routes import approving, chat, conversations, front_ends, operations, signing_in, tasks
 from maverick.server.served_agent import MakeExecutor, ServedAgent
 from maverick.server.tables import SERVER
 from maverick.server.tokens import SignOuts, TokenSigner, Verifier, own_secret
-from maverick.server.updates import Updates
 from maverick.tools.threads import run_in_thread
 
 if TYPE_CHECKING:

@@ -23,13 +23,12 @@ from maverick.server.answer import AnswerBody
 from maverick.server.answer_service import AnswerService
 from maverick.server.authentication import Authentication, LocalSignIn
 from maverick.server.errors import RefusalBody
-from maverick.server.event_stream import EVENT_STREAM, StreamFormat, answer_stream
+from maverick.server.event_stream import EVENT_STREAM, StreamFormat, Updates, answer_stream
 from maverick.server.events import Answer
 from maverick.server.limits import ConcurrencyLimit, LoginThrottle, RateLimiter, ServerLimits
-from maverick.server.metrics import ServerMetrics
+from maverick.server.middleware import ServerMetrics
 from maverick.server.stream_encoders import StreamEncoder
 from maverick.server.tokens import Principal, SignOuts, Verifier
-from maverick.server.updates import Updates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

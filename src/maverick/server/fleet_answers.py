@@ -31,10 +31,10 @@ from maverick.server.answer_service import STOPPED, AnswerService
 from maverick.server.answer_store import AnswerStore
 from maverick.server.answerers import Filter
 from maverick.server.errors import RequestRefusedError
+from maverick.server.event_stream import TASKS, Updates
 from maverick.server.events import Answer, EventName, stream_event
 from maverick.server.limits import AdmissionQueue
-from maverick.server.metrics import ServerMetrics
-from maverick.server.updates import TASKS, Updates
+from maverick.server.middleware import ServerMetrics
 from maverick.tools.threads import run_in_thread
 
 CHAT = "maverick:chat"

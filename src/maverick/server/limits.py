@@ -8,7 +8,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from maverick.exceptions import InvalidInputError
 from maverick.server.errors import RequestRefusedError, too_many
@@ -55,26 +55,14 @@ class ServerLimits:
     """What is reserved for an answer in progress, when there is a limit for the day."""
 
     def __post_init__(self) -> None:
-        for name in (
-            "requests_per_minute",
-            "sign_ins_per_minute",
-            "body_bytes",
-            "streams",
-            "answers",
-            "undecided",
-            "waiting",
-        ):
+        may_be_zero = {"attachment_bytes", "spend_usd_per_day", "answer_usd"}
+        for name in {field.name for field in fields(self)} - may_be_zero:
             if getattr(self, name) < 1:
                 raise InvalidInputError(f"{name}: expected at least 1.", field=name)
 
 
 class RateLimiter:
-    """A token bucket for each key: so many a minute, with bursts of up to a minute's worth.
-
-    Args:
-        per_minute: How many.
-        clock: Tells the time in seconds.
-    """
+    """A token bucket for each key: so many a minute, with bursts of up to a minute's worth."""
 
     def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._burst = float(per_minute)
@@ -84,11 +72,7 @@ class RateLimiter:
         self._most = _REMEMBERED
 
     def take(self, key: str) -> None:
-        """Count one.
-
-        Raises:
-            RequestRefusedError: There were too many.
-        """
+        """Count one, unless there were too many."""
         at = self._clock()
         left, since = self._left.get(key, (self._burst, at))
         left = min(self._burst, left + (at - since) * self._rate)
@@ -106,12 +90,7 @@ class RateLimiter:
 
 
 class ConcurrencyLimit:
-    """So many at once for each key.
-
-    Args:
-        at_once: How many.
-        message: The error when the limit is reached.
-    """
+    """So many at once for each key; one more is refused with a message."""
 
     def __init__(self, at_once: int, message: str) -> None:
         self._at_once = at_once
@@ -123,16 +102,8 @@ class ConcurrencyLimit:
         """How many there are, over all keys."""
         return self._in_use.total()
 
-    def in_use(self, key: str) -> int:
-        """How many a key has."""
-        return self._in_use[key]
-
     def acquire(self, key: str) -> None:
-        """Begin one.
-
-        Raises:
-            RequestRefusedError: The limit is reached.
-        """
+        """Begin one, unless the limit is reached."""
         if self._in_use[key] >= self._at_once:
             raise too_many(self._message, 1)
         self._in_use[key] += 1
@@ -145,12 +116,7 @@ class ConcurrencyLimit:
 
 
 class LoginThrottle:
-    """Limits attempts to sign in: by address, so that no one can use up another's, and by name.
-
-    Args:
-        per_minute: Attempts of one address.
-        clock: Tells the time in seconds.
-    """
+    """Limits attempts to sign in: by address, so that no one can use up another's, and by name."""
 
     def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._addresses = RateLimiter(per_minute, clock=clock)
@@ -160,11 +126,7 @@ class LoginThrottle:
         """Limits the passwords that are hashed at once."""
 
     def count(self, address: str | None) -> None:
-        """Count an attempt.
-
-        Raises:
-            RequestRefusedError: There were too many from this address.
-        """
+        """Count an attempt, unless there were too many from this address."""
         self._addresses.take(network_of(address))
 
     @asynccontextmanager
@@ -212,11 +174,7 @@ def network_of(address: str | None) -> str:
 
 
 class AdmissionQueue:
-    """The queue for the database. When it is too long, a question is refused at once, with when to come back.
-
-    Args:
-        most: How many questions may wait.
-    """
+    """The queue for the database. When it is too long, a question is refused at once, with when to come back."""
 
     def __init__(self, most: int) -> None:
         self.waiting = 0
@@ -227,19 +185,11 @@ class AdmissionQueue:
 
     @asynccontextmanager
     async def enter(self) -> AsyncIterator[None]:
-        """Wait for a turn to write a question.
-
-        Raises:
-            RequestRefusedError: Too many are waiting.
-        """
+        """Wait for a turn to write a question, unless too many are waiting."""
         if self.waiting >= self._most:
             pause = max(1, round(self.waiting * self._seconds / _WRITES))
-            raise RequestRefusedError(
-                503,
-                "overloaded",
-                "The server is overloaded. Try again in a moment.",
-                {"Retry-After": str(pause)},
-            )
+            message = "The server is overloaded. Try again in a moment."
+            raise RequestRefusedError(503, "overloaded", message, {"Retry-After": str(pause)})
         self.waiting += 1
         try:
             async with self.leave():

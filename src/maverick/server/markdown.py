@@ -54,6 +54,11 @@ class MarkdownStream:
         self._count = 0
         self._unshown = 0
 
+    @property
+    def unsettled(self) -> int:
+        """How many characters the next rendering reads."""
+        return len(self._tail)
+
     def feed(self, text: str) -> tuple[int, list[str]] | None:
         """Add to the text; returns from which block on it is different now, and those; ``None`` if that can wait."""
         self._tail += text.replace("\r", "")
@@ -102,7 +107,7 @@ def _top_level(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
             begun = at + 1
 
 
-_OUTSIDE = 'target="_blank" rel="noopener noreferrer nofollow"'
+_OUTSIDE = {"target": "_blank", "rel": "noopener noreferrer nofollow"}
 _TASK = re.compile(r"\[([ xX])\] ")
 
 
@@ -121,7 +126,8 @@ class _Renderer(RendererHTML):
         source = str(tokens[idx].attrs["src"])
         words = escape(tokens[idx].content or source)
         leads = _is_link(source) and not tokens[idx].meta.get("in_link")  # links do not nest
-        return f'<a href="{escape(source)}" {_OUTSIDE}>{words}</a>' if leads else words
+        link = "".join(f' {name}="{escape(value)}"' for name, value in {"href": source, **_OUTSIDE}.items())
+        return f"<a{link}>{words}</a>" if leads else words
 
     def table_open(self, *_: object) -> str:
         return '<div class="table" tabindex="0" role="group" aria-label="Table"><table>'
@@ -200,10 +206,8 @@ def _adapt(state: StateCore) -> None:
             token.tag = "h2"  # the page's own title is above it, whatever level a text begins with
         elif token.type in ("th_open", "td_open"):
             side = str(token.attrs.pop("style", "")).removeprefix("text-align:")
-            if side:
-                token.attrs["class"] = (
-                    f"align-{side}"  # no style in an element is allowed by the page's policy
-                )
+            if side:  # the page's policy allows no style in an element
+                token.attrs["class"] = f"align-{side}"
         leads, links = True, 0
         for child in token.children or ():
             links += child.nesting if child.type in ("link_open", "link_close") else 0
@@ -212,9 +216,7 @@ def _adapt(state: StateCore) -> None:
             if child.type == "link_open":
                 href = str(child.attrs["href"])
                 leads = _is_link(href)
-                child.attrs = (
-                    {"href": href, "target": "_blank", "rel": "noopener noreferrer nofollow"} if leads else {}
-                )
+                child.attrs = {"href": href, **_OUTSIDE} if leads else {}
             if child.type in ("link_open", "link_close") and not leads:
                 child.tag = "span"  # links do not nest
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -15,6 +15,8 @@ from maverick.server.events import EventName, StreamEvent
 from maverick.server.markdown import MarkdownStream, render_markdown
 
 Json: TypeAlias = dict[str, Any]
+_LONG = 4_000
+"""Characters that take longer to render than a thread takes to begin: some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,10 @@ class StreamEncoder:
     def skip(self, event: StreamEvent) -> None:
         """Take in an event that the client has."""
         self.encode(event)
+
+    def takes_long(self, event: StreamEvent) -> bool:  # noqa: ARG002 - for subclasses
+        """Whether an event is better encoded in a thread."""
+        return False
 
 
 class PageEncoder(StreamEncoder):
@@ -66,6 +72,10 @@ class PageEncoder(StreamEncoder):
                 return [*self._html(self._words.flush()), Frame({**event.data, "html": html}, event.name)]
         return super().encode(event)
 
+    def takes_long(self, event: StreamEvent) -> bool:
+        """Whether there is much text to render."""
+        return self._words.unsettled + len(event.data.get("response", "")) > _LONG
+
     def _html(self, changed: tuple[int, list[str]] | None) -> list[Frame]:
         if changed is None:
             return []
@@ -92,8 +102,7 @@ class _ProtocolEncoder(StreamEncoder, ABC):
         self._has_text = False
         """Whether there was text since the last tool call."""
         self._text_count = 0
-        self._calls: list[tuple[Mapping[str, Any], str]] = []
-        """The id of the last call of each tool."""
+        self._calls: list[Mapping[str, Any]] = []
         self._shown = ""
         """All text so far."""
         self._void = ""
@@ -101,41 +110,38 @@ class _ProtocolEncoder(StreamEncoder, ABC):
         self._reported: set[tuple[EventName, str]] = set()
         """The start, the calls and the results that were reported."""
 
+        self._rules: Mapping[EventName, Callable[[Mapping[str, Any]], list[Json]]] = {
+            EventName.START: self._start,
+            EventName.TEXT: lambda data: self._text(data["text"]),
+            EventName.THINKING: lambda _: [],
+            EventName.TOOL_START: lambda data: [*self._end_text(), *self._tool_start(data)],
+            EventName.TOOL_END: self._tool_end,
+            EventName.APPROVAL: self._approval,
+            EventName.DONE: self._end,
+        }
+        """How each event is encoded; the others are notes."""
+
     def encode(self, event: StreamEvent) -> list[Frame]:
         """The messages that are sent for the next event."""
-        if event.name is EventName.THINKING:
-            return []
-        if event.name in (EventName.START, EventName.TOOL_START, EventName.TOOL_END):
-            if (event.name, event.data.get("id", "")) in self._reported:
-                return [Frame(data) for data in self._again(event.name)]
-            self._reported.add((event.name, event.data.get("id", "")))
-        is_note = event.name in (EventName.SERVER_TOOL, EventName.SOURCES, EventName.NOTE)
-        encode = self._note if is_note else self._encode
-        return [Frame(data) for data in encode(event.name, event.data)]
+        name, once = event.name, (event.name, event.data.get("id", ""))
+        if once in self._reported:
+            made = self._begin_again() if name is EventName.START else []
+        else:
+            if name in (EventName.START, EventName.TOOL_START, EventName.TOOL_END):
+                self._reported.add(once)
+            rule = self._rules.get(name)
+            made = self._note(name, event.data) if rule is None else rule(event.data)
+        return [Frame(data) for data in made]
 
-    def _again(self, name: EventName) -> list[Json]:
-        """What is sent when the answer begins again, and for what is reported again because of it."""
-        if name is not EventName.START:
-            return []
+    def _begin_again(self) -> list[Json]:
         self._void = self._shown
         return self._end_text()
 
-    def _encode(self, name: EventName, data: Mapping[str, Any]) -> list[Json]:
-        match name:
-            case EventName.START:
-                return self._start(data)
-            case EventName.TEXT:
-                return self._text(data["text"])
-            case EventName.TOOL_START:
-                return [*self._end_text(), *self._tool_start(data)]
-            case EventName.TOOL_END:
-                return self._tool_end(data)
-            case EventName.APPROVAL:
-                return self._approval(data)
-        started = [] if self._scope else self._start(data)
+    def _end(self, data: Mapping[str, Any]) -> list[Json]:
+        frames = [] if self._scope else self._start(data)
         if not self._has_text and data["status"] != AnswerStatus.FAILED:
-            started += self._text(data["response"])
-        return [*started, *self._end_text(), *self._done(data)]
+            frames += self._text(data["response"])
+        return [*frames, *self._end_text(), *self._done(data)]
 
     def _text(self, text: str) -> list[Json]:
         if self._void:
@@ -157,13 +163,11 @@ class _ProtocolEncoder(StreamEncoder, ABC):
 
     def _asked_about(self, approval: Mapping[str, Any]) -> str | None:
         """The call that a person is asked about: of several calls of one tool, the one with the same arguments."""
-        made = [
-            call_id
-            for call, call_id in self._calls
-            if call["name"] == approval["tool_name"]
-            and approval.get("arguments") in (None, call.get("arguments"))
-        ]
-        return made[-1] if made else None
+        for call in reversed(self._calls):
+            is_same = approval.get("arguments") in (None, call.get("arguments"))
+            if is_same and call["name"] == approval["tool_name"]:
+                return self._call_id(call)
+        return None
 
     def _call_id(self, data: Mapping[str, Any]) -> str:
         return f"{self._scope}_{data['id']}"
@@ -211,33 +215,19 @@ class AgUiEncoder(_ProtocolEncoder):
 
     def _tool_start(self, data: Mapping[str, Any]) -> list[Json]:
         call_id = self._call_id(data)
-        self._calls.append((data, call_id))
+        self._calls.append(data)
         return [
             {"type": "TOOL_CALL_START", "toolCallId": call_id, "toolCallName": data["name"]},
-            {
-                "type": "TOOL_CALL_ARGS",
-                "toolCallId": call_id,
-                "delta": msgspec.json.encode(data["arguments"]).decode(),
-            },
+            {"type": "TOOL_CALL_ARGS", "toolCallId": call_id, "delta": _json(data["arguments"])},
             {"type": "TOOL_CALL_END", "toolCallId": call_id},
         ]
 
     def _tool_end(self, data: Mapping[str, Any]) -> list[Json]:
-        result = {
-            "type": "TOOL_CALL_RESULT",
-            "messageId": f"{self._call_id(data)}_result",
-            "toolCallId": self._call_id(data),
-            "content": msgspec.json.encode(data["result"]).decode(),
-            "role": "tool",
-        }
-        return [result]
+        ids = {"messageId": f"{self._call_id(data)}_result", "toolCallId": self._call_id(data)}
+        return [{"type": "TOOL_CALL_RESULT", **ids, "content": _json(data["result"]), "role": "tool"}]
 
     def _approval(self, data: Mapping[str, Any]) -> list[Json]:
-        interrupt = {
-            "id": data["id"],
-            "reason": "approval",
-            "message": data["question"],
-        }
+        interrupt = {"id": data["id"], "reason": "approval", "message": data["question"]}
         if data["expires_at"] is not None:
             interrupt["expiresAt"] = data["expires_at"]
         if (call_id := self._asked_about(data)) is not None:
@@ -303,7 +293,7 @@ class AiSdkEncoder(_ProtocolEncoder):
         if self._approved_call and (not is_own or self._approved_call == self._call_id(data)):
             self._resumed_calls[data["id"]], self._approved_call = self._approved_call, ""
             return []
-        self._calls.append((data, self._call_id(data)))
+        self._calls.append(data)
         call = {"toolCallId": self._call_id(data), "toolName": data["name"], "dynamic": True}
         return [
             {"type": "tool-input-start", **call},
@@ -311,12 +301,8 @@ class AiSdkEncoder(_ProtocolEncoder):
         ]
 
     def _tool_end(self, data: Mapping[str, Any]) -> list[Json]:
-        output = {
-            "type": "tool-output-available",
-            "toolCallId": self._call_id(data),
-            "output": data["result"],
-            "dynamic": True,
-        }
+        call = {"toolCallId": self._call_id(data), "dynamic": True}
+        output = {"type": "tool-output-available", **call, "output": data["result"]}
         if _asks(data["result"]):
             self._asking.append(output)
             return []
@@ -343,14 +329,15 @@ class AiSdkEncoder(_ProtocolEncoder):
         frames = [*self._asking, {"type": "finish-step"}]
         match data["status"]:
             case AnswerStatus.FAILED:
-                return [
-                    *frames,
-                    {"type": "error", "errorText": data.get("reason") or data["response"]},
-                    {"type": "finish", "finishReason": "error"},
-                ]
+                error = {"type": "error", "errorText": data.get("reason") or data["response"]}
+                return [*frames, error, {"type": "finish", "finishReason": "error"}]
             case AnswerStatus.STOPPED:
                 return [*frames, {"type": "abort"}]
         return [*frames, {"type": "finish", "finishReason": "stop"}]
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _asks(result: object) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import os
 import secrets
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -43,9 +43,9 @@ class Verifier(Protocol):
         ...
 
 
-ALGORITHM = "HS256"
-ISSUER = "maverick"
-AUDIENCE = "maverick-chat"
+_ALGORITHM = "HS256"
+_ISSUER = "maverick"
+_AUDIENCE = "maverick-chat"
 LIFETIME = 12 * 3600
 """Seconds for which a token is valid."""
 
@@ -70,15 +70,15 @@ class TokenSigner:
         """A token for a user."""
         at = time.time()
         claims = {
-            "iss": ISSUER,
-            "aud": AUDIENCE,
+            "iss": _ISSUER,
+            "aud": _AUDIENCE,
             "sub": principal.user_id,
             "name": principal.name,
             "jti": secrets.token_hex(8),  # tells two sessions apart that begin in the same second
             "iat": int(at),
             "exp": int(at + self.lifetime),
         }
-        return jwt.encode(claims, self._secret, ALGORITHM)
+        return jwt.encode(claims, self._secret, _ALGORITHM)
 
     async def verify(self, token: str) -> Principal:
         """The user a token was issued to.
@@ -90,9 +90,9 @@ class TokenSigner:
             claims: dict[str, Any] = jwt.decode(
                 token,
                 self._secret,
-                algorithms=[ALGORITHM],
-                issuer=ISSUER,
-                audience=AUDIENCE,
+                algorithms=[_ALGORITHM],
+                issuer=_ISSUER,
+                audience=_AUDIENCE,
                 options={"require": ["exp", "iat", "iss", "aud", "sub"]},
             )
         except (jwt.PyJWTError, ValueError) as error:  # ValueError: text that cannot be encoded
@@ -116,23 +116,16 @@ def own_secret() -> bytes:
     path = own_folder() / _SECRET_FILE
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(48))
-    except FileExistsError:
-        pass  # made by an earlier start
-    except OSError as error:
-        raise _unreadable(error) from error
-    try:
+        with contextlib.suppress(FileExistsError):  # made by an earlier start
+            opened = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            with os.fdopen(opened, "wb") as file:
+                file.write(secrets.token_bytes(48))
         return path.read_bytes()
     except OSError as error:
-        raise _unreadable(error) from error
-
-
-def _unreadable(error: OSError) -> ConfigError:
-    return ConfigError(
-        f"The key that signs tokens cannot be kept in ~/.maverick/{_SECRET_FILE}: {error.strerror}. "
-        f"Make the file accessible, or set {_SECRET_VARIABLE} to at least 32 random characters."
-    )
+        raise ConfigError(
+            f"The key that signs tokens cannot be kept in ~/.maverick/{_SECRET_FILE}: {error.strerror}. "
+            f"Make the file accessible, or set {_SECRET_VARIABLE} to at least 32 random characters."
+        ) from error
 
 
 _READ_AGAIN = 2.0
@@ -145,28 +138,16 @@ class SignOuts:
     """Tokens that are no longer valid, though they have not expired: of sessions that ended, and of deleted users.
 
     They are few and kept in memory; processes share them through the database.
-
-    Args:
-        session_factory: Makes fresh database sessions.
-        clock: Tells the time in seconds.
     """
 
-    def __init__(
-        self, session_factory: SessionFactory, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, session_factory: SessionFactory) -> None:
         self._session_factory = session_factory
-        self._clock = clock
         self._ended: frozenset[str] = frozenset()
         self._read_at = float("-inf")
         self._reading = asyncio.Lock()
 
     async def check(self, principal: Principal, token: str) -> None:
-        """Check that a verified token has not been ended.
-
-        Raises:
-            RequestRefusedError: Its session has ended, or its user was deleted.
-            StorageError: The database cannot be reached.
-        """
+        """Refuse a verified token whose session has ended, or whose user was deleted."""
         if self._is_due():
             async with self._reading:
                 if self._is_due():
@@ -176,18 +157,18 @@ class SignOuts:
 
     def has(self, principal: Principal, token: str) -> bool:
         """Whether a token was ended, as far as this process knows."""
-        return session_key(token) in self._ended or user_key(principal.user_id) in self._ended
+        return _session_key(token) in self._ended or user_key(principal.user_id) in self._ended
 
     async def add(self, token: str) -> None:
         """End a session: its token becomes invalid, here at once and at other servers within seconds."""
-        await run_in_thread(self._write, session_key(token), _expiry(token))
+        await run_in_thread(self._write, token)
         await self._read()
 
     def _is_due(self) -> bool:
-        return self._clock() - self._read_at > _READ_AGAIN
+        return time.monotonic() - self._read_at > _READ_AGAIN
 
     async def _read(self) -> None:
-        at = self._clock()
+        at = time.monotonic()
         self._ended = await run_in_thread(self._find)
         self._read_at = at
 
@@ -196,9 +177,9 @@ class SignOuts:
         with owned_session(self._session_factory, "") as session:
             return frozenset(session.connection().execute(query, {"now": int(time.time())}).scalars())
 
-    def _write(self, what: str, until: int) -> None:
+    def _write(self, token: str) -> None:
         with owned_session(self._session_factory, "", writes=True) as session:
-            end(session.connection(), what, until)
+            end(session.connection(), _session_key(token), _expiry(token))
 
 
 def end(connection: Connection, what: str, until: int) -> None:
@@ -208,7 +189,7 @@ def end(connection: Connection, what: str, until: int) -> None:
     connection.execute(insert, {"what": what, "until": until})
 
 
-def session_key(token: str) -> str:
+def _session_key(token: str) -> str:
     """The key of a token: its signed part, since a signature can be encoded in several ways."""
     return f"session {_hash(token.rpartition('.')[0] or token)}"
 

@@ -15,10 +15,10 @@ from maverick.chat.tables import ChatMessage, Conversation, ToolCall, storable
 from maverick.server.answer import AnswerStatus, ApprovalBody, ToolCallBody
 from maverick.server.dependencies import ChatService, PathId, RequestBody, Service, User
 from maverick.server.errors import not_found
+from maverick.server.event_stream import CONVERSATIONS
 from maverick.server.markdown import render_markdown
 from maverick.server.tables import AnswerRecords
 from maverick.server.tokens import Principal
-from maverick.server.updates import CONVERSATIONS
 from maverick.tools.threads import run_in_thread
 
 router = APIRouter(prefix="/api/conversations", tags=["conversations"])

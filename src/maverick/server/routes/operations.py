@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import AsyncGenerator
-from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
@@ -15,10 +13,7 @@ from maverick.exceptions import NetworkError
 from maverick.server.authentication import bearer_of
 from maverick.server.dependencies import STREAM, ChatService, Service, User, signed_in
 from maverick.server.errors import unavailable
-from maverick.server.event_stream import PAUSE, STILL_HERE, EventStream, encoded
-from maverick.server.stream_encoders import Frame
-from maverick.server.tokens import Principal
-from maverick.server.updates import SESSION
+from maverick.server.event_stream import EventStream, encoded_updates
 from maverick.tools.threads import run_in_thread
 
 router = APIRouter()
@@ -68,15 +63,6 @@ async def updates(request: Request, user: User, service: Service) -> Response:
     It ends when its session does.
     """
     service.streams.acquire(user.user_id)
-    told = _updates(service, user, request)
+    changes = service.updates.listen(user.user_id)
+    told = encoded_updates(changes, lambda: service.authentication.is_over(request, user))
     return EventStream(told, lambda: service.streams.release(user.user_id))
-
-
-async def _updates(service: ChatService, user: Principal, request: Request) -> AsyncGenerator[bytes, Any]:
-    yield encoded(Frame({}, "ready"))
-    async for what in service.updates.listen(user.user_id, pause=PAUSE):
-        if await service.authentication.is_over(request, user):
-            return
-        if what == SESSION:  # another one of the user's
-            continue
-        yield STILL_HERE if what is None else encoded(Frame({}, what))

@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 from maverick.server.authentication import bearer_of, cookie_name, refuse_other_sites
 from maverick.server.dependencies import ChatService, RequestBody, Service, User
 from maverick.server.errors import RequestRefusedError
+from maverick.server.event_stream import SESSION
 from maverick.server.tokens import Principal, TokenSigner
-from maverick.server.updates import SESSION
 from maverick.tools.threads import run_in_thread
 
 router = APIRouter(prefix="/api", tags=["signing in"])

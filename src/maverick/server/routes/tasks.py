@@ -18,8 +18,8 @@ from maverick.chat.tasks import REDO, TaskStore, state_of
 from maverick.exceptions import InvalidInputError
 from maverick.server.dependencies import ChatService, IdempotencyKey, PathNumber, RequestBody, Service, User
 from maverick.server.errors import RequestRefusedError, not_found
+from maverick.server.event_stream import TASKS
 from maverick.server.tokens import Principal
-from maverick.server.updates import TASKS
 from maverick.tools.threads import run_in_thread
 
 router = APIRouter(prefix="/api", tags=["tasks"])
