@@ -3,7 +3,7 @@
 Above: the command ``maverick eval``, and tests of users. Below: the executor, which runs each case as a journaled run.
 """
 
-from maverick.evals.case import AnyCheck, Case
+from maverick.evals.case import AnyCheck, Case, Judge, judge
 from maverick.evals.cases_file import load_cases
 from maverick.evals.checks import (
     Check,
@@ -21,7 +21,6 @@ from maverick.evals.checks import (
     schema,
 )
 from maverick.evals.evaluation import evaluate
-from maverick.evals.judge import Judge, judge
 from maverick.evals.report import Attempt, CaseReport, CheckResult, Report, Status
 
 __all__ = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from maverick.config.trust import ADVICE
 from maverick.evals import checks
-from maverick.evals.case import AnyCheck, Case
-from maverick.evals.judge import judge
+from maverick.evals.case import AnyCheck, Case, judge
 from maverick.exceptions import InvalidInputError, describe_unknown
+from maverick.loop import AgentResult
 
 _NOT_TRUSTED = f"is not used, since you have not trusted this folder. {ADVICE}"
 _LARGEST_FILE = 4 * 1024 * 1024
@@ -126,39 +127,36 @@ class CasesFile:
         Raises:
             InvalidInputError: A check is wrong; the message names the line.
         """
-        made: dict[str, list[AnyCheck]] = {}
-        for place, form in self._checks():
-            owner = place.partition(".checks")[0]
-            try:
-                made.setdefault(owner, []).extend(self._made(form))
-            except InvalidInputError as error:
-                raise self._error(place, str(error), error) from error
-        shared = made.get("$", [])
-        return [
-            self._case(f"$.cases[{n}]", form, [*shared, *made.get(f"$.cases[{n}]", [])])
-            for n, form in enumerate(self._form.cases)
-        ]
+        shared = self._checks("$", self._form.checks)
+        return [self._case(f"$.cases[{n}]", form, shared) for n, form in enumerate(self._form.cases)]
 
-    def _case(self, place: str, form: CaseForm, found: Sequence[AnyCheck]) -> Case:
+    def _case(self, place: str, form: CaseForm, shared: Sequence[AnyCheck]) -> Case:
         inputs = form.inputs if form.prompt is None else {**(form.inputs or {}), "prompt": form.prompt}
+        own = self._checks(place, form.checks)
+        with self._at(place):
+            return Case(form.name, inputs, [*shared, *own], run=form.run, min_pass_rate=form.min_pass_rate)
+
+    def _checks(self, owner: str, form: ChecksForm | Sequence[ChecksForm]) -> list[AnyCheck]:
+        if isinstance(form, ChecksForm):
+            forms = {f"{owner}.checks": form}
+        else:
+            forms = {f"{owner}.checks[{n}]": one for n, one in enumerate(form)}
+        made: list[AnyCheck] = []
+        for place, one in forms.items():
+            with self._at(place):
+                made += self._made(one)
+        return made
+
+    @contextmanager
+    def _at(self, place: str) -> Iterator[None]:
+        """Have an error name the line."""
         try:
-            return Case(form.name, inputs, found, run=form.run, min_pass_rate=form.min_pass_rate)
+            yield
         except InvalidInputError as error:
             raise self._error(place, str(error), error) from error
 
-    def _checks(self) -> Iterator[tuple[str, ChecksForm]]:
-        """All checks, with their places."""
-        owners = [("$", self._form.checks)]
-        owners += [(f"$.cases[{n}]", case.checks) for n, case in enumerate(self._form.cases)]
-        for owner, form in owners:
-            if isinstance(form, ChecksForm):
-                yield f"{owner}.checks", form
-            else:
-                yield from ((f"{owner}.checks[{n}]", one) for n, one in enumerate(form))
-
     def _made(self, form: ChecksForm) -> Iterator[AnyCheck]:
-        for name in form.__struct_fields__:
-            value = getattr(form, name)
+        for name, value in msgspec.structs.asdict(form).items():
             if value is UNSET:
                 continue
             match name, value:
@@ -170,9 +168,8 @@ class CasesFile:
                     raise InvalidInputError(f"schema: its pattern {_NOT_TRUSTED}", field="schema")
                 case "judge", _:
                     yield judge(value)
-                case "calls" | "not_calls", _:
-                    call = CallForm(value) if isinstance(value, str) else value
-                    yield getattr(checks, name)(call.tool, **call.arguments)
+                case "calls" | "not_calls", CallForm(tool=tool, arguments=arguments):
+                    yield getattr(checks, name)(tool, **arguments)
                 case "contains" | "not_contains", list():
                     yield getattr(checks, name)(*value)
                 case _:
@@ -185,10 +182,8 @@ class CasesFile:
             with self.path.open("rb") as file:
                 content = file.read(_LARGEST_FILE + 1)
         except OSError as error:
-            problem = (
-                f"{self.path} could not be read: {error.strerror}. Name a YAML or Python file with cases."
-            )
-            raise InvalidInputError(problem, field="path", cause=error) from error
+            problem = f"could not be read: {error.strerror}. Name a YAML or Python file with cases."
+            raise InvalidInputError(f"{self.path} {problem}", field="path", cause=error) from error
         if len(content) > _LARGEST_FILE:
             raise InvalidInputError(f"{self.path} is larger than 4 MiB. Split it.", field="path")
         try:
@@ -263,6 +258,20 @@ def _has_pattern(schema: object) -> bool:
     if not isinstance(schema, dict):
         return False
     return not schema.keys().isdisjoint(("pattern", "patternProperties")) or _has_pattern([*schema.values()])
+
+
+def case_from_result(run_id: str, result: AgentResult[Any]) -> CaseForm:
+    """A case of a recorded run, with checks that hold for it: the tools it called, how it ended, and its answer."""
+    made: list[str | CallForm] = [
+        CallForm(call.tool_name, checks.plain(call.arguments)) if call.arguments else call.tool_name
+        for call in result.tool_calls
+    ]
+    found = [ChecksForm(calls=call) for call in {repr(call): call for call in made}.values()]
+    if not result.success:
+        found.append(ChecksForm(ends=result.terminate_reason.value))
+    elif result.output is not None:
+        found.append(ChecksForm(equals=checks.plain(result.output)))
+    return CaseForm(run_id, run=run_id, checks=found)
 
 
 def dump_cases(form: CasesForm) -> str:

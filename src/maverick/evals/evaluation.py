@@ -12,14 +12,12 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from maverick.evals.case import AnyCheck, Case
+from maverick.evals.case import JUDGE, AnyCheck, Case, Judge
 from maverick.evals.checks import Check, CheckVerdict, tested, text_of
-from maverick.evals.judge import JUDGE, Judge
-from maverick.evals.recorded import recorded_result
 from maverick.evals.report import Attempt, CaseReport, CheckResult, Report, Status, total_cost
 from maverick.exceptions import InvalidInputError, MaverickError, describe_unknown
 from maverick.loop import AgentDefinition, AgentResult, ModelConfig, TerminateReason
-from maverick.loop.events import AgentActivityEvent, UsageUpdated
+from maverick.loop.events import AgentActivityEvent, RunEnd, UsageUpdated
 from maverick.model import LLMClient
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import Listener
@@ -110,12 +108,10 @@ class _Evaluation:
         at, evaluation_id = time.time(), f"eval_{os.urandom(4).hex()}"
         attempts: dict[str, dict[int, Attempt]] = {case.name: {} for case in cases}
         ids = [f"{n}-{_NOT_PLAIN.sub('-', case.name)[:40]}" for n, case in enumerate(cases, 1)]
-        waiting = iter(
-            [
-                (case, number, f"{evaluation_id}.{name}.{number}")
-                for number in range(1, repeat + 1)
-                for case, name in zip(cases, ids, strict=True)
-            ]
+        waiting = (
+            (case, number, f"{evaluation_id}.{name}.{number}")
+            for number in range(1, repeat + 1)
+            for case, name in zip(cases, ids, strict=True)
         )
 
         async def work() -> None:
@@ -185,27 +181,16 @@ class _Evaluation:
         )
 
     async def _run(self, case: Case, run_id: str, listen: Listener) -> AgentResult[Any]:
+        watched: Any = {"deps": case.deps, "signal": self.signal, "on_activity": listen}
         if case.run is None:
             return await self.executor.execute(
-                self.agent,
-                inputs=case.inputs,
-                messages=case.messages,
-                deps=case.deps,
-                run_id=run_id,
-                signal=self.signal,
-                on_activity=listen,
+                self.agent, inputs=case.inputs, messages=case.messages, run_id=run_id, **watched
             )
         recorded = await recorded_result(self.executor, case.run, self.agent)
         if not self.live:
             return recorded
         return await self.executor.fork(
-            case.run,
-            self.agent,
-            turn=recorded.turn_count,
-            new_run_id=run_id,
-            deps=case.deps,
-            signal=self.signal,
-            on_activity=listen,
+            case.run, self.agent, turn=recorded.turn_count, new_run_id=run_id, **watched
         )
 
     def _check(self, check: AnyCheck, run_id: str, listen: Listener) -> Check:
@@ -218,11 +203,7 @@ class _Evaluation:
 
         async def judged(result: AgentResult[Any]) -> CheckVerdict:
             verdict = await judging.execute(
-                definition,
-                inputs=check.inputs(result),
-                run_id=run_id,
-                signal=self.signal,
-                on_activity=listen,
+                definition, inputs=check.inputs(result), run_id=run_id, signal=self.signal, on_activity=listen
             )
             return verdict.unwrap()
 
@@ -249,6 +230,26 @@ class _Evaluation:
             self.signal.abort(BUDGET_SPENT)
 
 
+async def recorded_result(
+    executor: AgentExecutor, run_id: str, agent: AgentDefinition[Any]
+) -> AgentResult[Any]:
+    """How a run ended, from its journal alone: no model is called, and no tool is run.
+
+    Raises:
+        RunNotFoundError: There is no such run.
+        InvalidInputError: It has not ended, or the executor has no journal.
+    """
+    result: AgentResult[Any] | None = None
+    async for event in executor.replay(run_id, agent):
+        if event.run_id == run_id:  # and not that of a subagent
+            result = event.result if isinstance(event, RunEnd) else None
+    if result is None:
+        raise InvalidInputError(
+            f"The run {run_id!r} has not ended. Resume it first: maverick runs resume {run_id}", field="run"
+        )
+    return result
+
+
 def _status(result: AgentResult[Any], checks: Sequence[CheckResult], *, may_fail: bool) -> Status:
     statuses = {check.status for check in checks}
     if not result.success and not may_fail:
@@ -269,9 +270,9 @@ def _checked(
         raise InvalidInputError("cases: expected a list, such as [Case(…), Case(…)].", field="cases")
     if not cases:
         raise InvalidInputError("There are no cases.", field="cases")
-    twice = [name for name, times in Counter(case.name for case in cases).items() if times > 1]
-    if twice:
-        raise InvalidInputError(f"Two cases have the name {twice[0]!r}. Rename one of them.", field="cases")
+    [(name, times)] = Counter(case.name for case in cases).most_common(1)
+    if times > 1:
+        raise InvalidInputError(f"Two cases have the name {name!r}. Rename one of them.", field="cases")
     for name, number in (("repeat", repeat), ("concurrency", concurrency)):
         if number < 1:
             raise InvalidInputError(f"{name}: expected 1 or more, got {number!r}.", field=name)

@@ -28,9 +28,8 @@ from maverick.cli.settings import load_settings
 from maverick.cli.stop_signals import on_stop_signals
 from maverick.config import MaverickConfig
 from maverick.evals import Attempt, CaseReport, Report, Status, evaluate
-from maverick.evals.cases_file import CasesForm, dump_cases
-from maverick.evals.evaluation import BUDGET_SPENT
-from maverick.evals.recorded import case_from_result, recorded_result
+from maverick.evals.cases_file import CasesForm, case_from_result, dump_cases
+from maverick.evals.evaluation import BUDGET_SPENT, recorded_result
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal
