@@ -30,7 +30,10 @@ _WAITS_ELSEWHERE = (
 
 
 class AnswerService(ABC):
-    """The answers that clients of this process follow. A subclass says where they are made."""
+    """The answers that clients of this process follow. A subclass says where they are made.
+
+    What a user has not, or may not do now, is a ``RequestRefusedError``.
+    """
 
     def __init__(
         self, store: AnswerStore, queue: AdmissionQueue, updates: Updates, metrics: ServerMetrics
@@ -64,11 +67,7 @@ class AnswerService(ABC):
         return
 
     async def start(self, user_id: str, question: Question, request_key: str | None = None) -> Answer:
-        """Start an answer; a request that is sent again gets the same answer.
-
-        Raises:
-            RequestRefusedError: The user has no such conversation, it is being answered, or a limit is reached.
-        """
+        """Start an answer, unless the conversation is being answered; a request that is sent again gets the same answer."""
         async with self._queue.enter():
             found = await self._admit(user_id, question, request_key)
         if isinstance(found, AnswerRecord):
@@ -81,11 +80,7 @@ class AnswerService(ABC):
         return len(self._tasks)
 
     async def find(self, user_id: str, run_id: str) -> Answer:
-        """An answer of the user, whichever process makes it. One that can go on after a decision does.
-
-        Raises:
-            RequestRefusedError: The user has no such answer.
-        """
+        """An answer of the user, whichever process makes it. One that can go on after a decision does."""
         if (followed := self._followed(user_id, run_id)) is not None:
             return followed
         record, kept = await run_in_thread(self._store.get, user_id, run_id)
@@ -107,19 +102,13 @@ class AnswerService(ABC):
         return self._spawn(answer)
 
     async def go_on(self, user_id: str, run_id: str, *, stopped: bool = False) -> Answer:
-        """Go on with an answer that waited for a decision; or end it, if it is stopped.
-
-        Raises:
-            RequestRefusedError: The user has no such answer, or a limit is reached: then it waits on.
-        """
+        """Go on with an answer that waited for a decision, or end it, if it is stopped. At a limit, it waits on."""
         try:
             is_ours = await run_in_thread(self._store.reopen, user_id, run_id, to_stop=stopped)
         except TooManyAnswersError as error:
             await self._look_for(user_id, error)
-            raise too_many(
-                "Too many answers in progress. This one goes on when one of them is complete and you ask again.",
-                1,
-            ) from error
+            message = "Too many answers in progress. This one goes on when one of them is complete and you ask again."
+            raise too_many(message, 1) from error
         record, kept = await run_in_thread(self._store.get, user_id, run_id)
         if not is_ours or isinstance(kept, AnswerBody):  # another process goes on with it
             return await self.find(user_id, run_id)
@@ -138,11 +127,7 @@ class AnswerService(ABC):
         reason: str = "",
         arguments: Mapping[str, Any] | None = None,
     ) -> Answer | None:
-        """Decide on a request, and return the answer that goes on; ``None`` if it is another user's.
-
-        Raises:
-            RequestRefusedError: The user may not decide it, or it is decided already.
-        """
+        """Decide on a request, once, and return the answer that goes on; ``None`` if it is another user's."""
         if ":" not in approval_id:  # else it is a request in the journal
             question = Question("", approval_id=approval_id, approved=approved)
             return await self.start(user_id, question, request_key)
@@ -158,11 +143,7 @@ class AnswerService(ABC):
         return None
 
     async def stop(self, user_id: str, run_id: str) -> Answer:
-        """Stop an answer, whichever process makes it, and keep the partial text. One that has ended stays as it is.
-
-        Raises:
-            RequestRefusedError: The user has no such answer.
-        """
+        """Stop an answer, whichever process makes it, and keep the partial text. One that has ended stays as it is."""
         if self._followed(user_id, run_id) is None:
             record, _ = await run_in_thread(self._store.get, user_id, run_id)
             if record.status == AnswerStatus.WAITING:
@@ -175,11 +156,7 @@ class AnswerService(ABC):
         return answer
 
     async def say(self, user_id: str, run_id: str, words: str) -> None:
-        """Say something to an answer in progress: the agent hears it before its next turn.
-
-        Raises:
-            RequestRefusedError: The user has no such answer, it has ended, or its agent does not listen meanwhile.
-        """
+        """Say something to an answer in progress: the agent hears it before its next turn."""
         answer = await self.find(user_id, run_id)
         journal = self._store.agents.journal
         try:
@@ -189,9 +166,8 @@ class AnswerService(ABC):
         except InvalidInputError as error:  # it has just ended, or too much was said already
             raise RequestRefusedError(409, "ended", str(error)) from error
         except RunNotFoundError as error:  # it has not begun, or is the task chat's
-            raise RequestRefusedError(
-                409, "not_listening", "This answer hears nothing now. Send a message when it is there."
-            ) from error
+            message = "This answer hears nothing now. Send a message when it is there."
+            raise RequestRefusedError(409, "not_listening", message) from error
 
     async def stop_in(self, user_id: str, conversation_id: str) -> None:
         """Stop the answers in a conversation that this process knows, or that wait, and wait for their end.
@@ -199,15 +175,12 @@ class AnswerService(ABC):
         Another process stops its answer when it finds that the conversation is gone.
         """
         waiting = await run_in_thread(self._store.waiting, user_id)
-        known = [run for run, (where, _) in waiting.items() if where == conversation_id]
-        known += [
-            answer.run_id
-            for answer in self._answers.values()
-            if (answer.user_id, answer.conversation_id) == (user_id, conversation_id)
-        ]
-        for run_id in dict.fromkeys(known):
-            answer = await self.stop(user_id, run_id)
-            await answer.log.closed()
+        known = {run for run, (where, _) in waiting.items() if where == conversation_id}
+        for answer in self._answers.values():
+            if (answer.user_id, answer.conversation_id) == (user_id, conversation_id):
+                known.add(answer.run_id)
+        for run_id in known:
+            await (await self.stop(user_id, run_id)).log.closed()
 
     async def aclose(self) -> None:
         """Leave all answers as they are; a client that asks for one again gets it from any process."""
@@ -227,10 +200,9 @@ class AnswerService(ABC):
     def _followed(self, user_id: str, run_id: str) -> Answer | None:
         """An answer that this process follows, or whose last word it knows."""
         answer = self._answers.get((user_id, run_id))
-        is_last_word = answer is not None and not (
-            answer.log.is_closed and answer.status == AnswerStatus.WAITING
-        )
-        return answer if is_last_word else None
+        if answer is not None and answer.log.is_closed and answer.status == AnswerStatus.WAITING:
+            return None
+        return answer
 
     def _spawn(self, answer: Answer, job: AnswerJob | None = None) -> Answer:
         """Follow an answer in a task of its own; a new one has a job."""
@@ -265,9 +237,8 @@ class AnswerService(ABC):
                     raise
                 return await run_in_thread(self._store.admit, *asked, busy.run_id)
         except ConversationBusyError as busy:
-            raise RequestRefusedError(
-                409, "busy", "This conversation is still being answered. Wait for the answer, or stop it."
-            ) from busy
+            message = "This conversation is still being answered. Wait for the answer, or stop it."
+            raise RequestRefusedError(409, "busy", message) from busy
         except TooManyAnswersError as error:
             await self._look_for(user_id, error)
             raise too_many("Too many answers in progress. Wait for one, or stop one.", 1) from error
@@ -287,9 +258,6 @@ class AnswerService(ABC):
         except RequestRefusedError:
             return False
         if record.status == AnswerStatus.WAITING:
-            raise RequestRefusedError(
-                409,
-                "waiting",
-                "This conversation waits for a decision. Approve or deny it first, or stop the answer.",
-            )
+            message = "This conversation waits for a decision. Approve or deny it first, or stop the answer."
+            raise RequestRefusedError(409, "waiting", message)
         return isinstance(kept, AnswerJob) and await self.is_made(kept)

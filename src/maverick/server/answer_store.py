@@ -29,7 +29,7 @@ from maverick.server.answer import (
     Reply,
     ToolCallBody,
 )
-from maverick.server.errors import RequestRefusedError, not_found, too_many
+from maverick.server.errors import key_reused, not_found, too_many
 from maverick.server.limits import ServerLimits
 from maverick.server.tables import AnswerRecords
 
@@ -63,11 +63,7 @@ class AnswerStore:
     ) -> AnswerJob | AnswerRecord:
         """Save a question and start its answer; or find the answer, if the request was sent before.
 
-        Args:
-            user_id: The user.
-            question: The question.
-            request_key: The idempotency key of the request, if it has one.
-            displaced: An answer in the conversation that no process works on any more; it has failed.
+        An answer that is displaced is one in the conversation that no process works on any more: it has failed.
 
         Raises:
             RequestRefusedError: The conversation is not the user's, or a limit is reached.
@@ -89,11 +85,7 @@ class AnswerStore:
             digest, records = question.digest(), AnswerRecords(session, user_id)
             if request_key is not None and (known := records.of_key(request_key)) is not None:
                 if known.request_hash != digest:
-                    raise RequestRefusedError(
-                        422,
-                        "key_reused",
-                        "The idempotency key was used for another request. A new request needs a new key.",
-                    )
+                    raise key_reused()
                 return known
             at, run_id = now(), f"run_{secrets.token_hex(16)}"
             self._check_limits(records, at.date(), displaced)
@@ -152,14 +144,11 @@ class AnswerStore:
     def reopen(self, user_id: str, run_id: str, *, to_stop: bool = False) -> bool:
         """Have an answer go on that waited for a decision; returns whether it waited.
 
-        Args:
-            user_id: Whose answer it is.
-            run_id: The answer.
-            to_stop: Whether it only goes on to be stopped, which no limit forbids.
+        At a limit, it waits on; to be stopped, it may always go on.
 
         Raises:
-            RequestRefusedError: The user's budget is spent; it waits on.
-            TooManyAnswersError: The user has as many in progress as they may; it waits on.
+            RequestRefusedError: The user's budget is spent.
+            TooManyAnswersError: The user has as many in progress as they may.
         """
         with owned_session(self._session_factory, user_id, writes=True) as session:
             records = AnswerRecords(session, user_id)

@@ -69,12 +69,7 @@ class Approvals:
     ) -> tuple[str, str]:
         """Decide on a request; returns whose answer it belongs to, and the answer's id.
 
-        Args:
-            user_id: The user who decides.
-            approval_id: The request.
-            approved: Whether they agree.
-            reason: Why they do not, for the model.
-            arguments: What to call the tool with, in place of the model's arguments.
+        The model is told a reason not to agree. Arguments are what the tool is called with in place of the model's.
 
         Raises:
             RequestRefusedError: There is none that the user may see, or it is decided already.

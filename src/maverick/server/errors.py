@@ -132,6 +132,12 @@ def too_many(message: str, retry_after: float) -> RequestRefusedError:
     return RequestRefusedError(429, "too_many", message, {"Retry-After": str(max(1, round(retry_after)))})
 
 
+def key_reused() -> RequestRefusedError:
+    """An idempotency key came with another request before."""
+    message = "The idempotency key was used for another request. A new request needs a new key."
+    return RequestRefusedError(422, "key_reused", message)
+
+
 def unavailable(
     message: str, cause: BaseException | None = None, retry_after: int = 2
 ) -> RequestRefusedError:

@@ -187,29 +187,20 @@ class Answer:
 
 def stream_event(event: AgentActivityEvent) -> tuple[EventName, Mapping[str, Any]] | None:
     """The name and data of an event of the loop in the stream; ``None`` if it is not streamed."""
-    # A subagent's words are for its caller.
-    return _streamed(event) if len(event.agent) == 1 else None
-
-
-def _streamed(event: AgentActivityEvent) -> tuple[EventName, Mapping[str, Any]] | None:
     made: tuple[EventName, Mapping[str, Any]] | None = None
     match event:
+        case _ if len(event.agent) > 1:
+            pass  # a subagent's words are for its caller
         case ContentChunk(content=content):
             made = EventName.TEXT, {"text": content}
         case Thinking(content=content):
             made = EventName.THINKING, {"text": content}
         case ToolCallStart(tool_call=call) | ApprovalRequested(tool_call=call):
             made = EventName.TOOL_START, {"id": call.id, "name": call.tool_name, "arguments": call.arguments}
-        case ToolCallEnd():
-            made = (
-                EventName.TOOL_END,
-                {
-                    "id": event.tool_call_id,
-                    "outcome": event.outcome.value,
-                    "result": _value(event.result) if event.data is None else event.data,
-                    "duration_ms": event.duration_ms,
-                },
-            )
+        case ToolCallEnd(tool_call_id=call_id, outcome=outcome, duration_ms=duration):
+            result = _value(event.result) if event.data is None else event.data
+            ended = {"id": call_id, "outcome": outcome.value, "result": result, "duration_ms": duration}
+            made = EventName.TOOL_END, ended
         case ServerToolUsed(use=use):
             made = EventName.SERVER_TOOL, {"name": use.name, "text": str(use)}
         case MessageAdded(content=content):
@@ -217,8 +208,7 @@ def _streamed(event: AgentActivityEvent) -> tuple[EventName, Mapping[str, Any]] 
         case PrefixChanged(reason=reason, tokens=tokens) if tokens:
             made = EventName.NOTE, {"text": f"{reason}: about {tokens:,} tokens not cached"}
         case SourcesCited(citations=citations):
-            sources = [{"title": cited.title, "url": cited.url} for cited in citations]
-            made = EventName.SOURCES, {"sources": sources}
+            made = EventName.SOURCES, {"sources": [{"title": c.title, "url": c.url} for c in citations]}
     return made
 
 

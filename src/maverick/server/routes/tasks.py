@@ -17,7 +17,7 @@ from maverick.chat.task_tools import UNDO_LAST, Caller, TaskRefusedError, TaskSe
 from maverick.chat.tasks import REDO, TaskStore, state_of
 from maverick.exceptions import InvalidInputError
 from maverick.server.dependencies import ChatService, IdempotencyKey, PathNumber, RequestBody, Service, User
-from maverick.server.errors import RequestRefusedError, not_found
+from maverick.server.errors import RequestRefusedError, key_reused, not_found
 from maverick.server.event_stream import TASKS
 from maverick.server.tokens import Principal
 from maverick.tools.threads import run_in_thread
@@ -208,9 +208,7 @@ async def _changed(
     except TaskRefusedError as error:
         raise RequestRefusedError(409, error.code, str(error)) from error
     except InvalidInputError as error:
-        raise RequestRefusedError(
-            422, "key_reused", "The idempotency key was used for another request. Use a new one."
-        ) from error
+        raise key_reused() from error
     service.updates.publish(user.user_id, TASKS)
     return changed
 
