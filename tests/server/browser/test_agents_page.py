@@ -126,6 +126,21 @@ async def test_another_person_approves_and_the_page_hears_of_it(
         await other.close()
 
 
+async def test_an_answer_that_waits_for_somebody_else_can_be_stopped(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    async with serving(
+        tmp_path, ScriptedClient([MAIL]), may_approve=lambda _, by: by == "user_boss"
+    ) as server:
+        window = await Window.open(context, server, "ana")
+        await window.talk("Write to Bob.")
+        await window.page.get_by_role("button", name="Stop the answer").click()
+        await expect(window.answers).to_contain_text("Stopped.")
+        await expect(window.page.locator(".request")).to_have_count(0)
+
+        assert window.errors == []
+
+
 async def test_an_agent_hears_on_its_next_turn_what_is_written_while_it_works(
     context: BrowserContext, tmp_path: Path
 ) -> None:

@@ -7,7 +7,7 @@ import { editable, shown } from "./output.js";
 const AGAIN = 30000;
 
 /** A question whether a tool may be called, with what: its arguments can be changed first. */
-export function approvalCard(approval, onDecide) {
+export function approvalCard(approval, onDecide, onStop = null) {
   const what = label(approval.tool_name);
   const reason = element("input", { type: "text", class: "reason", maxlength: "2000", placeholder: "Reason, if you decline", "aria-label": "Reason" });
   const given = element("div", { class: "output" }, shown(approval.arguments));
@@ -48,6 +48,7 @@ export function approvalCard(approval, onDecide) {
           reason,
         )
       : element("p", { class: "quiet", text: "Somebody else has to approve this. The answer goes on when they have." }),
+    onStop && element("div", { class: "decision" }, element("button", { type: "button", class: "plain small", text: "Stop the answer", onclick: onStop })),
   );
   return card;
 }

@@ -32,9 +32,10 @@ export function userMessage(message, onEdit, note = "") {
 
 /** An answer, as it is made and when it is over. */
 export class AnswerMessage {
-  constructor({ onDecide, onRetry, agent }) {
+  constructor({ onDecide, onStop, onRetry, agent }) {
     this.agent = agent;
     this.onDecide = onDecide;
+    this.onStop = onStop;
     this.onRetry = onRetry;
     this.content = element("div", { class: "content" });
     this.actions = element("div", { class: "message-actions" });
@@ -182,7 +183,7 @@ export class AnswerMessage {
   ask(approval) {
     this.question?.remove();
     const card = approval.arguments ? approvalCard : confirmationCard;
-    this.question = card(approval, (approved, details) => this.onDecide(approval, approved, details));
+    this.question = card(approval, (approved, details) => this.onDecide(approval, approved, details), () => this.onStop(approval));
     this.content.append(this.question);
     if (approval.arguments) this.actions.replaceChildren(); // the answer goes on
   }

@@ -200,6 +200,16 @@ export class Transcript {
     await ask("POST", `/api/runs/${this.runId}/stop`).catch(this.listeners.onError);
   }
 
+  /** Stop an answer that waits for a decision. */
+  async stopWaiting(approval) {
+    if (this.following) {
+      this.next = () => this.stopWaiting(approval); // as in decide
+      return;
+    }
+    goOnFrom();
+    await ask("POST", `/api/runs/${approval.run_id}/stop`).then(() => this.open(this.id)).catch(this.listeners.onError);
+  }
+
   /** Ask the question of an answer again. */
   async retry(answer) {
     const { message, node } = answer.asked;
@@ -329,6 +339,7 @@ export class Transcript {
     return {
       agent: this.agents.get(this.agent),
       onDecide: (approval, approved, details) => this.decide(approval, approved, details),
+      onStop: (approval) => this.stopWaiting(approval),
       onRetry: (answer) => this.retry(answer),
     };
   }
