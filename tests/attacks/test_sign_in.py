@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -179,7 +178,7 @@ async def test_the_printed_address_signs_in_from_this_machine_alone(
     server: ChatServer, headers: dict[str, str], token: str | None, status: int
 ) -> None:
     local = LocalSignIn(Principal("ana", "ana"))
-    server.app.state.service = dataclasses.replace(server.app.state.service, local=local)
+    server.app.state.service.local = local
     right = local.address("").removeprefix("#token=")
 
     got = await server.person(None).post("/api/local-session", {"token": token or right}, headers=headers)

@@ -84,7 +84,7 @@ async def _serve(options: argparse.Namespace, settings: MaverickConfig) -> int:
     _check_address(options.host, options.port)
     app, introduction, closes = await (_fleet_app if in_fleet else _local_app)(options, settings)
     local = _local_sign_in(options)
-    app.state.service = replace(app.state.service, local=local)
+    app.state.service.local = local
     configure_logging(logging.WARNING)
     sys.stderr.write(f"{introduction}\n")
     config = uvicorn.Config(

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from maverick.exceptions import LeaseLostError, MaverickError, RunNotFoundError
-from maverick.loop.events import AgentActivityEvent, RunEnd
+from maverick.loop.events import AgentActivityEvent
 from maverick.runtime import AbortSignal
 from maverick.runtime.event_log import Listener, log_failure
 from maverick.runtime.replay import load
@@ -22,7 +22,7 @@ from maverick.server.answer import AnswerBody, AnswerJob, AnswerStatus, Reply
 from maverick.server.answer_service import STOPPED, AnswerService
 from maverick.server.answer_store import AnswerStore, later_event
 from maverick.server.errors import log_in_full
-from maverick.server.event_stream import TASKS, Updates
+from maverick.server.event_stream import Updates
 from maverick.server.events import Answer, EventName, stream_event
 from maverick.server.limits import AdmissionQueue
 from maverick.server.middleware import ServerMetrics
@@ -178,13 +178,9 @@ class LocalAnswers(AnswerService):
         answer.begin(goes_on=job.goes_on)
 
         def publish(event: AgentActivityEvent) -> None:
-            streamed = stream_event(event)
-            if streamed is not None:
+            if (streamed := stream_event(event)) is not None:
                 log.append(*streamed)
-                if streamed[0] == EventName.TOOL_END:
-                    self._updates.publish(answer.user_id, TASKS)
-            if isinstance(event, RunEnd) and len(event.agent) == 1:
-                self._metrics.count_usage(event.result.usage)
+            self._observe(answer, event)
 
         try:
             body = await self._maker.make(job, answer.signal, publish, lambda: log.last_id + 1)

@@ -10,6 +10,7 @@ from typing import Any
 
 from maverick.chat.conversations import ConversationBusyError
 from maverick.exceptions import InvalidInputError, RunNotFoundError
+from maverick.loop.events import AgentActivityEvent, RunEnd, ToolCallEnd
 from maverick.server.answer import AnswerBody, AnswerJob, AnswerRecord, AnswerStatus, Question
 from maverick.server.answer_store import AnswerStore, TooManyAnswersError
 from maverick.server.approvals import Approvals
@@ -189,6 +190,13 @@ class AnswerService(ABC):
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+
+    def _observe(self, answer: Answer, event: AgentActivityEvent, *, counts: bool = True) -> None:
+        """Update the user's pages after a tool call; count what a run has used, unless another process does."""
+        if isinstance(event, ToolCallEnd):
+            self._updates.publish(answer.user_id, TASKS)
+        if counts and isinstance(event, RunEnd) and len(event.agent) == 1:
+            self._metrics.count_usage(event.result.usage)
 
     def _ended(self, answer: Answer, body: AnswerBody, *, counts: bool = True) -> None:
         """Count an answer, unless another process does, and update the user's pages."""

@@ -17,27 +17,19 @@ from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal, SqliteJournal
 from maverick.loop import AgentDefinition
 from maverick.runtime import AgentExecutor
-from maverick.server.accounts import Accounts
 from maverick.server.agents import Agents
-from maverick.server.answer_maker import LocalAnswers
-from maverick.server.answer_service import AnswerService
-from maverick.server.answer_store import AnswerStore
 from maverick.server.answerers import AgentAnswerer, Answerer, TaskChat
 from maverick.server.authentication import (
     Authenticate,
-    Authentication,
-    OwnAuthentication,
-    TokenAuthentication,
 )
 from maverick.server.dependencies import REFUSALS, ChatService
 from maverick.server.errors import answer_refusals
-from maverick.server.event_stream import Updates
-from maverick.server.limits import AdmissionQueue, ConcurrencyLimit, LoginThrottle, RateLimiter, ServerLimits
-from maverick.server.middleware import BodyLimit, Observer, ServerMetrics
+from maverick.server.limits import ServerLimits
+from maverick.server.middleware import BodyLimit, Observer
 from maverick.server.routes import approving, chat, conversations, front_ends, operations, signing_in, tasks
 from maverick.server.served_agent import MakeExecutor, ServedAgent
 from maverick.server.tables import SERVER
-from maverick.server.tokens import SignOuts, TokenSigner, Verifier, own_secret
+from maverick.server.tokens import Verifier
 from maverick.tools.threads import run_in_thread
 
 if TYPE_CHECKING:
@@ -97,35 +89,13 @@ def create_app(
     limits = limits or ServerLimits()
     if verifier is not None and authenticate is not None:
         raise InvalidInputError("authenticate: give this or a verifier, not both.", field="authenticate")
-    if authenticate is None and verifier is None:
-        verifier = TokenSigner(own_secret())
     journal = journal or _journal_of(executor) or (None if fleet is None else fleet.journal)
     served = Agents(_answerers(runner, agents, journal, executor))
     database = database or _database_beside(journal)
     database.include(SERVER)
-    updates, metrics = Updates(), ServerMetrics()
-    streams = ConcurrencyLimit(limits.streams, "Too many open streams. Close a tab, then try again.")
-    queue = AdmissionQueue(limits.waiting)
-    store = AnswerStore(database.session, limits, served)
-    answers: AnswerService
-    if fleet is None:
-        answers = LocalAnswers(store, queue, updates, metrics)
-    else:
-        from maverick.server.fleet_answers import FleetAnswers  # here, since it needs the extra temporal
-
-        answers = FleetAnswers(fleet, store, queue, updates, metrics)
-    for name, about, read in (
-        ("maverick_answers_running", "Answers in progress.", lambda: answers.count),
-        ("maverick_questions_waiting", "Questions that wait for the database.", lambda: queue.waiting),
-        ("maverick_streams_open", "Open streams.", lambda: streams.total),
-    ):
-        metrics.add_gauge(name, about, read)
-    sign_outs = SignOuts(database.session)
-    authentication: Authentication
-    if authenticate is not None:
-        authentication = OwnAuthentication(authenticate)
-    elif verifier is not None:
-        authentication = TokenAuthentication(verifier, sign_outs)
+    service = ChatService(
+        database, served, authenticate, verifier, limits, fleet, signup=signup, metrics_token=metrics_token
+    )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -142,23 +112,7 @@ def create_app(
         redoc_url=None,
         responses=REFUSALS,
     )
-    service = app.state.service = ChatService(
-        database=database,
-        agents=served,
-        authentication=authentication,
-        verifier=verifier,
-        accounts=Accounts(database.session) if isinstance(verifier, TokenSigner) else None,
-        signup=signup and isinstance(verifier, TokenSigner),
-        limits=limits,
-        answers=answers,
-        updates=updates,
-        metrics=metrics,
-        requests=RateLimiter(limits.requests_per_minute),
-        logins=LoginThrottle(limits.sign_ins_per_minute),
-        sign_outs=sign_outs,
-        streams=streams,
-        metrics_token=metrics_token,
-    )
+    app.state.service = service
     answer_refusals(app)
     for module in (signing_in, chat, approving, conversations, front_ends, operations):
         app.include_router(module.router)
@@ -170,10 +124,10 @@ def create_app(
         BodyLimit,
         most=limits.body_bytes,
         most_signed_in={"/api/chat": with_media},
-        verify=authentication.user,
+        verify=service.authentication.user,
     )
     app.add_middleware(HostCheck, names=allowed_hosts)
-    app.add_middleware(Observer, metrics=metrics)
+    app.add_middleware(Observer, metrics=service.metrics)
     return app
 
 

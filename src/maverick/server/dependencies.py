@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 from fastapi import Depends, Header, Path, Request
@@ -20,42 +19,81 @@ from maverick.chat.prompt import MESSAGE_LENGTH
 from maverick.server.accounts import Accounts
 from maverick.server.agents import Agents
 from maverick.server.answer import AnswerBody
+from maverick.server.answer_maker import LocalAnswers
 from maverick.server.answer_service import AnswerService
-from maverick.server.authentication import Authentication, LocalSignIn
+from maverick.server.answer_store import AnswerStore
+from maverick.server.authentication import (
+    Authenticate,
+    Authentication,
+    LocalSignIn,
+    OwnAuthentication,
+    TokenAuthentication,
+)
 from maverick.server.errors import RefusalBody
 from maverick.server.event_stream import EVENT_STREAM, StreamFormat, Updates, answer_stream
 from maverick.server.events import Answer
-from maverick.server.limits import ConcurrencyLimit, LoginThrottle, RateLimiter, ServerLimits
+from maverick.server.limits import AdmissionQueue, ConcurrencyLimit, LoginThrottle, RateLimiter, ServerLimits
 from maverick.server.middleware import ServerMetrics
 from maverick.server.stream_encoders import StreamEncoder
-from maverick.server.tokens import Principal, SignOuts, Verifier
+from maverick.server.tokens import Principal, SignOuts, TokenSigner, Verifier, own_secret
+
+if TYPE_CHECKING:
+    from maverick.fleet import Fleet
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatService:
-    """The parts of the server that routes use."""
+    """The parts of the server that routes use; the arguments are those of :func:`~maverick.server.create_app`."""
 
-    database: Database
-    agents: Agents
-    authentication: Authentication
-    verifier: Verifier | None
-    """Verifies tokens; ``None`` where the application says who users are."""
-    accounts: Accounts | None
-    """The server's own accounts; ``None`` where another service signs users in."""
-    signup: bool
-    """Whether anyone may create an account."""
-    limits: ServerLimits
-    answers: AnswerService
-    updates: Updates
-    metrics: ServerMetrics
-    requests: RateLimiter
-    logins: LoginThrottle
-    sign_outs: SignOuts
-    streams: ConcurrencyLimit
-    metrics_token: str | None
-    """A token for collectors of metrics; users can read them too."""
-    local: LocalSignIn | None = None
-    """Signs the person in whose machine it is; ``None`` on a server for others."""
+    def __init__(
+        self,
+        database: Database,
+        agents: Agents,
+        authenticate: Authenticate | None,
+        verifier: Verifier | None,
+        limits: ServerLimits,
+        fleet: Fleet | None,
+        *,
+        signup: bool,
+        metrics_token: str | None,
+    ) -> None:
+        self.database = database
+        self.agents = agents
+        self.limits = limits
+        self.metrics_token = metrics_token
+        self.verifier = verifier
+        """Verifies tokens; ``None`` where the application says who users are."""
+        self.sign_outs = SignOuts(database.session)
+        self.authentication: Authentication
+        if authenticate is not None:
+            self.authentication = OwnAuthentication(authenticate)
+        else:
+            self.verifier = verifier or TokenSigner(own_secret())
+            self.authentication = TokenAuthentication(self.verifier, self.sign_outs)
+        has_accounts = isinstance(self.verifier, TokenSigner)
+        self.accounts = Accounts(database.session) if has_accounts else None
+        """The server's own accounts; ``None`` where another service signs users in."""
+        self.signup = signup and has_accounts
+        self.local: LocalSignIn | None = None
+        """Signs the person in whose machine it is; ``None`` on a server for others."""
+        self.requests = RateLimiter(limits.requests_per_minute)
+        self.logins = LoginThrottle(limits.sign_ins_per_minute)
+        self.streams = ConcurrencyLimit(limits.streams, "Too many open streams. Close a tab, then try again.")
+        self.updates = Updates()
+        self.metrics = ServerMetrics()
+        queue, store = AdmissionQueue(limits.waiting), AnswerStore(database.session, limits, agents)
+        self.answers: AnswerService
+        if fleet is None:
+            self.answers = LocalAnswers(store, queue, self.updates, self.metrics)
+        else:
+            from maverick.server.fleet_answers import FleetAnswers  # here, since it needs the extra temporal
+
+            self.answers = FleetAnswers(fleet, store, queue, self.updates, self.metrics)
+        add_gauge = self.metrics.add_gauge
+        add_gauge("maverick_answers_running", "Answers in progress.", lambda: self.answers.count)
+        add_gauge(
+            "maverick_questions_waiting", "Questions that wait for the database.", lambda: queue.waiting
+        )
+        add_gauge("maverick_streams_open", "Open streams.", lambda: self.streams.total)
 
     def session(self, user: Principal, *, writes: bool = False) -> AbstractContextManager[Session]:
         """A database session that acts for a user."""

@@ -21,7 +21,6 @@ from maverick.loop.events import (
     RunEnd,
     RunResumed,
     RunStart,
-    ToolCallEnd,
 )
 from maverick.runtime import AbortSignal
 from maverick.runtime.event_log import Listener, log_failure
@@ -31,7 +30,7 @@ from maverick.server.answer_service import STOPPED, AnswerService
 from maverick.server.answer_store import AnswerStore
 from maverick.server.answerers import Filter
 from maverick.server.errors import RequestRefusedError
-from maverick.server.event_stream import TASKS, Updates
+from maverick.server.event_stream import Updates
 from maverick.server.events import Answer, EventName, stream_event
 from maverick.server.limits import AdmissionQueue
 from maverick.server.middleware import ServerMetrics
@@ -139,22 +138,15 @@ class FleetAnswers(AnswerService):
                     break
                 stream.put(event)
                 stream.cursor, pause = events.cursor, _SOON
-                self._count(answer, event, began if is_new else None)
+                self._observe(answer, event, counts=is_new)
+                if is_new and isinstance(event, RunStart) and len(event.agent) == 1:
+                    self._metrics.queued.observe(time.monotonic() - began)
                 following = asyncio.ensure_future(anext(told, None))
         finally:
             following.cancel()
             await asyncio.wait([following])
             await told.aclose()
         stream.has_ended = True
-
-    def _count(self, answer: Answer, event: AgentActivityEvent, began: float | None) -> None:
-        if isinstance(event, ToolCallEnd):
-            self._updates.publish(answer.user_id, TASKS)
-        if began is not None and len(event.agent) == 1:
-            if isinstance(event, RunStart):
-                self._metrics.queued.observe(time.monotonic() - began)
-            elif isinstance(event, RunEnd):
-                self._metrics.count_usage(event.result.usage)
 
     async def _is_given_up(self, answer: Answer, job: AnswerJob) -> bool:
         """Whether the run has ended without an answer: it was stopped before it began, or could not be driven."""
