@@ -74,14 +74,14 @@ class Approvals:
         Raises:
             RequestRefusedError: There is none that the user may see, or it is decided already.
         """
-        asked, owner, answerer = await self._find(approval_id)
-        run_id = asked.run_id.partition("/")[0]
-        # Raises if it is no answer of this server's.
-        answer, _ = await run_in_thread(self._store.get, owner, run_id)
         try:
             edited = edited_json(arguments) if arguments is not None and approved else ""
         except InvalidInputError as error:
             raise RequestRefusedError(422, "invalid", str(error)) from error
+        asked, owner, answerer = await self._find(approval_id)
+        run_id = asked.run_id.partition("/")[0]
+        # Raises if it is no answer of this server's.
+        answer, _ = await run_in_thread(self._store.get, owner, run_id)
         as_decided = replace(asked, edited_json=edited)
         decidable = await _decidable(answerer, owner, [asked, as_decided], user_id)
         if asked not in decidable and owner != user_id:
