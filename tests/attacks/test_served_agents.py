@@ -199,6 +199,20 @@ async def test_an_answer_in_progress_is_left_to_a_server_that_has_its_agent(tmp_
 
 
 @pytest.mark.requirement("SERVER-APPROVALS", "P7")
+async def test_arguments_that_the_rule_does_not_allow_are_refused_and_the_request_waits_on(
+    tmp_path: Path,
+) -> None:
+    executor = AgentExecutor(paying(), may_approve=lambda approval, _: approval.arguments["amount"] < 10)
+    async with serving(tmp_path, executor=executor) as server:
+        ana = server.person("ana")
+        waiting = await ana.say("Pay.")
+        refused = await approve(ana, waiting, arguments={"amount": 70})
+        done = await approve(ana, waiting, arguments={"amount": 7})
+
+    assert (refused.status, refused.code, done.status) == (403, "not_allowed", 200)
+
+
+@pytest.mark.requirement("SERVER-APPROVALS", "P7")
 async def test_a_decision_is_the_same_only_with_the_same_arguments(tmp_path: Path) -> None:
     async with serving(tmp_path) as server:
         waiting = await server.person("ana").say("Pay.")
