@@ -307,62 +307,48 @@ function hearKey(event) {
     if (!byId("shade").hidden) closeSides();
     else if (transcript.following) transcript.stop();
     else stopEditing();
-  } else if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k" && !byId("app").hidden) {
-    event.preventDefault();
-    palette.open();
-  } else if (event.altKey && event.code === "KeyN") {
-    event.preventDefault();
-    startNew();
-  } else if (event.key === "/" && !event.target.closest("input, textarea")) {
-    event.preventDefault();
-    byId("composer-text").focus();
-  }
+  } else if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k" && !byId("app").hidden) instead(() => palette.open())(event);
+  else if (event.altKey && event.code === "KeyN") instead(startNew)(event);
+  else if (event.key === "/" && !event.target.closest("input, textarea")) instead(focusComposer)(event);
 }
 
-byId("sign-in-form").addEventListener("submit", (event) => {
+/** A listener that acts in place of the browser. */
+const instead = (act) => (event) => {
   event.preventDefault();
-  signIn("/api/login");
-});
-byId("sign-up").addEventListener("click", () => signIn("/api/signup"));
-byId("use-account").addEventListener("click", () => {
+  act();
+};
+const on = (id, name, listener) => byId(id).addEventListener(name, listener);
+const focusComposer = () => byId("composer-text").focus();
+
+on("sign-in-form", "submit", instead(() => signIn("/api/login")));
+on("sign-up", "click", () => signIn("/api/signup"));
+on("use-account", "click", () => {
   byId("use-account").hidden = true;
   byId("sign-in-fields").hidden = false;
   byId("name").focus();
 });
-byId("log-out").addEventListener("click", signOut);
-document.querySelector(".skip").addEventListener("click", (event) => {
-  event.preventDefault(); // what is after the # of the address is a conversation
-  byId("composer-text").focus();
+on("log-out", "click", signOut);
+document.querySelector(".skip").addEventListener("click", instead(focusComposer)); // what is after the # of the address is a conversation
+on("new-conversation", "click", startNew);
+on("composer", "submit", instead(send));
+on("composer-text", "keydown", (event) => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) instead(send)(event);
 });
-byId("new-conversation").addEventListener("click", startNew);
-byId("composer").addEventListener("submit", (event) => {
-  event.preventDefault();
-  send();
-});
-byId("composer-text").addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-    event.preventDefault();
-    send();
-  }
-});
-byId("composer-text").addEventListener("input", (event) => {
+on("composer-text", "input", (event) => {
   if (editing === null) setDraft(event.target.value);
   grow();
 });
-byId("open-palette").addEventListener("click", () => palette.open());
-byId("cancel-editing").addEventListener("click", () => {
-  stopEditing();
-  goOnFrom();
-});
-byId("stop").addEventListener("click", () => {
-  transcript.stop();
-  goOnFrom();
-});
-byId("open-conversations").addEventListener("click", () => openSide("conversations"));
-byId("open-tasks").addEventListener("click", () => openSide("tasks"));
-byId("close-conversations").addEventListener("click", closeSides);
-byId("close-tasks").addEventListener("click", closeSides);
-byId("shade").addEventListener("click", closeSides);
+on("open-palette", "click", () => palette.open());
+for (const [id, act] of [["cancel-editing", stopEditing], ["stop", () => transcript.stop()]])
+  on(id, "click", () => {
+    act();
+    goOnFrom();
+  });
+for (const side of ["conversations", "tasks"]) {
+  on(`open-${side}`, "click", () => openSide(side));
+  on(`close-${side}`, "click", closeSides);
+}
+on("shade", "click", closeSides);
 document.addEventListener("keydown", hearKey);
 document.addEventListener("visibilitychange", watch);
 addEventListener("hashchange", () => (location.hash.startsWith("#token=") ? start() : openFromAddress()));
