@@ -33,7 +33,7 @@ _WAITS_ELSEWHERE = (
 class AnswerService(ABC):
     """The answers that clients of this process follow. A subclass says where they are made.
 
-    What a user has not, or may not do now, is a ``RequestRefusedError``.
+    What the user may not do, or not now, raises ``RequestRefusedError``.
     """
 
     def __init__(
