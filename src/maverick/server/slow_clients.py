@@ -6,9 +6,8 @@ import asyncio
 import sys
 from collections import Counter
 from dataclasses import dataclass
-from enum import Enum, auto
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -34,24 +33,14 @@ class ConnectionLimits:
     """Connections of all addresses."""
 
 
-class _Stage(Enum):
-    """What a connection waits for."""
-
-    REQUEST = auto()
-    """The client's next request; the server's keep-alive time is running."""
-    HEADERS = auto()
-    BODY = auto()
-    RESPONSE = auto()
-    """The server's: the request has arrived."""
+_Stage: TypeAlias = Literal["request", "headers", "body", "response"]
+"""What a connection waits for: the client's next request, the parts of one, or the server's response to it."""
 
 
 class Connections:
     """All connections. When there are too many, the oldest idle one of the address with the most is closed.
 
     So an attacker who opens thousands loses only their own, and one whose request has arrived is never closed.
-
-    Args:
-        limits: How many there may be.
     """
 
     def __init__(self, limits: ConnectionLimits) -> None:
@@ -99,19 +88,14 @@ class Connections:
 
 
 class ClientProtocol(H11Protocol):
-    """uvicorn's HTTP protocol, with a deadline for each wait for the client.
-
-    Args:
-        connections: All connections of the server.
-        options: The options of uvicorn's protocols.
-    """
+    """uvicorn's HTTP protocol, with a deadline for each wait for the client."""
 
     def __init__(self, connections: Connections, **options: Any) -> None:
         super().__init__(**options)
         self.network = ""
         """The network it is counted for."""
         self._all = connections
-        self._stage = _Stage.HEADERS
+        self._stage: _Stage = "headers"
         self._deadline: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
 
@@ -133,12 +117,12 @@ class ClientProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Restart the deadline when the next part of a request begins."""
         super().data_received(data)
-        self._enter(self._stage_now() or _Stage.HEADERS)
+        self._enter(self._stage_now() or "headers")
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
         super().on_response_complete()
-        self._enter(self._stage_now() or _Stage.REQUEST)
+        self._enter(self._stage_now() or "request")
 
     def pause_writing(self) -> None:
         """Start the deadline for a client that does not read."""
@@ -155,16 +139,16 @@ class ClientProtocol(H11Protocol):
         """The stage of the current request, if there is one."""
         if self.cycle is None or self.cycle.response_complete:
             return None
-        return _Stage.BODY if self.cycle.more_body else _Stage.RESPONSE
+        return "body" if self.cycle.more_body else "response"
 
     def _enter(self, stage: _Stage) -> None:
-        if stage is self._stage or self.transport.is_closing():
+        if stage == self._stage or self.transport.is_closing():
             return
         self._stage = stage
         limits = self._all.limits
-        seconds = {_Stage.HEADERS: limits.header_seconds, _Stage.BODY: limits.body_seconds}.get(stage)
+        seconds = {"headers": limits.header_seconds, "body": limits.body_seconds}.get(stage)
         self._set_deadline(seconds)
-        if stage is _Stage.RESPONSE:
+        if stage == "response":
             self._all.work(self)
         else:
             self._all.wait(self)
