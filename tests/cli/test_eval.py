@@ -205,7 +205,7 @@ def test_code_that_a_strangers_file_names_is_not_run(
         (["cases.yaml", "--compare", "gone.json"], "--compare: gone.json could not be read"),
         (["cases.yaml", "--compare", "cases.yaml"], "This is not the report of an evaluation."),
         (["cases.yaml", "--judge-model", "nowhere:x"], "There is no provider named 'nowhere'."),
-        (["missing.yaml"], "Case 'a': inputs: city missing."),
+        (["missing.yaml"], "missing.yaml, line 2: case 'a': inputs: city missing."),
     ],
 )
 def test_wrong_input_is_refused_in_a_line_with_exit_code_2(

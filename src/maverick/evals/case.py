@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, TypeAlias
 
 from maverick.evals.checks import Check, CheckFunction, CheckVerdict, text_of
@@ -99,6 +99,13 @@ class Case:
     """What tools find in ``ToolContext.deps``."""
     min_pass_rate: float = 1.0
     """How many of the repetitions have to pass, from 0 to 1."""
+    source: str = field(default="", compare=False)
+    """Where it is written, such as ``cases.yaml, line 7``; errors name it."""
+
+    @property
+    def label(self) -> str:
+        """What an error calls it."""
+        return f"{self.source}: case {self.name!r}" if self.source else f"Case {self.name!r}"
 
     def __post_init__(self) -> None:
         problem = ""
@@ -117,5 +124,4 @@ class Case:
         ]:
             problem = f"checks: expected checks such as contains('sunny'), or functions, got {wrong[0]!r}"
         if problem:
-            field = problem.partition(":")[0]
-            raise InvalidInputError(f"Case {self.name!r}: {problem}.", field=field)
+            raise InvalidInputError(f"{self.label}: {problem}.", field=problem.partition(":")[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,8 @@ class CasesFile:
         inputs = form.inputs if form.prompt is None else {**(form.inputs or {}), "prompt": form.prompt}
         own = self._checks(place, form.checks)
         with self._at(place):
-            return Case(form.name, inputs, [*shared, *own], run=form.run, min_pass_rate=form.min_pass_rate)
+            case = Case(form.name, inputs, [*shared, *own], run=form.run, min_pass_rate=form.min_pass_rate)
+        return replace(case, source=self._source(place))
 
     def _checks(self, owner: str, form: ChecksForm | Sequence[ChecksForm]) -> list[AnyCheck]:
         if isinstance(form, ChecksForm):
@@ -243,12 +245,12 @@ class CasesFile:
     def _error(self, place: str, problem: str, cause: Exception | None = None) -> InvalidInputError:
         field = place.removeprefix("$").removeprefix(".")
         said = f"{field}: {problem}" if field else problem
-        return InvalidInputError(f"{self.path}, line {self._line(place)}: {said}", field=field, cause=cause)
+        return InvalidInputError(f"{self._source(place)}: {said}", field=field, cause=cause)
 
-    def _line(self, place: str) -> int:
+    def _source(self, place: str) -> str:
         while place not in self._lines and place != "$":
             place = place[: max(place.rfind("."), place.rfind("["))] or "$"
-        return self._lines.get(place, 1)
+        return f"{self.path}, line {self._lines.get(place, 1)}"
 
 
 def _has_pattern(schema: object) -> bool:

@@ -281,14 +281,10 @@ def _checked(
             try:
                 agent.render(case.inputs)
             except InvalidInputError as error:
-                raise InvalidInputError(
-                    f"Case {case.name!r}: {error}", field=error.field, cause=error
-                ) from error
-    if not checks and (unchecked := [case.name for case in cases if not case.checks]):
-        raise InvalidInputError(
-            f"Case {unchecked[0]!r} has no checks. Add some; ends('complete') only asks that the run succeeds.",
-            field="checks",
-        )
+                raise InvalidInputError(f"{case.label}: {error}", field=error.field, cause=error) from error
+    if not checks and (unchecked := [case.label for case in cases if not case.checks]):
+        problem = "has no checks. Add some; ends('complete') only asks that the run succeeds."
+        raise InvalidInputError(f"{unchecked[0]} {problem}", field="checks")
     return cases
 
 
@@ -300,4 +296,4 @@ def _check_tools(cases: Sequence[Case], checks: Sequence[AnyCheck], tools: Colle
         for check in (*checks, *case.checks):
             if isinstance(check, Check) and check.tool and check.tool not in tools:
                 problem = describe_unknown("tool", check.tool, list(tools))
-                raise InvalidInputError(f"Case {case.name!r}: {problem}", field="checks")
+                raise InvalidInputError(f"{case.label}: {problem}", field="checks")
