@@ -19,9 +19,7 @@ from maverick.loop import AgentDefinition
 from maverick.runtime import AgentExecutor
 from maverick.server.agents import Agents
 from maverick.server.answerers import AgentAnswerer, Answerer, TaskChat
-from maverick.server.authentication import (
-    Authenticate,
-)
+from maverick.server.authentication import Authenticate
 from maverick.server.dependencies import REFUSALS, ChatService
 from maverick.server.errors import answer_refusals
 from maverick.server.limits import ServerLimits

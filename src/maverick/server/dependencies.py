@@ -191,8 +191,7 @@ IdempotencyKey = Annotated[
     ),
 ]
 LastEventId = Annotated[
-    str | None,
-    Header(pattern=r"^[0-9]{1,15}$", description="The last event that the client has received."),
+    str | None, Header(pattern=r"^[0-9]{1,15}$", description="The last event that the client has received.")
 ]
 
 

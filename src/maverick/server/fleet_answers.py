@@ -15,13 +15,7 @@ from maverick.fleet import Fleet
 from maverick.fleet.driving import OwnDrive
 from maverick.fleet.store import FleetRecord, FleetState
 from maverick.loop import TerminateReason
-from maverick.loop.events import (
-    AgentActivityEvent,
-    ApprovalRequested,
-    RunEnd,
-    RunResumed,
-    RunStart,
-)
+from maverick.loop.events import AgentActivityEvent, ApprovalRequested, RunEnd, RunResumed, RunStart
 from maverick.runtime import AbortSignal
 from maverick.runtime.event_log import Listener, log_failure
 from maverick.server.answer import AnswerBody, AnswerJob, AnswerStatus, Reply

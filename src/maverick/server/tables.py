@@ -29,19 +29,17 @@ _FIRST = Migration(
     postgres=owned_by_user("answers", "spending"),
 )
 
-_STOPS = Migration(
-    statements=("ALTER TABLE answers ADD COLUMN stop_wanted BOOLEAN NOT NULL DEFAULT FALSE",),
-)
+_STOPS = Migration(statements=("ALTER TABLE answers ADD COLUMN stop_wanted BOOLEAN NOT NULL DEFAULT FALSE",))
 
 _SIGN_OUTS = Migration(
-    statements=("CREATE TABLE sign_outs (what VARCHAR PRIMARY KEY, until BIGINT NOT NULL)",),
+    statements=("CREATE TABLE sign_outs (what VARCHAR PRIMARY KEY, until BIGINT NOT NULL)",)
 )
 
 _HEARD_AND_REASONS = Migration(
     statements=(
         "ALTER TABLE answers ADD COLUMN heard BOOLEAN NOT NULL DEFAULT FALSE",
         "ALTER TABLE answers ADD COLUMN reason VARCHAR NOT NULL DEFAULT ''",
-    ),
+    )
 )
 
 _RUNS_HAVE_ONE_LEASE = Migration(
@@ -54,13 +52,12 @@ _ANSWERS_THAT_WAIT = Migration(
     statements=(
         "ALTER TABLE answers ADD COLUMN cost_usd FLOAT NOT NULL DEFAULT 0",
         "CREATE INDEX ix_answers_open ON answers (user_id, status) WHERE status IN ('running', 'waiting')",
-    ),
+    )
 )
 """An answer may wait for a decision, and the answers in progress are counted for all processes."""
 
 SERVER = Schema(
-    "server",
-    (_FIRST, _STOPS, _SIGN_OUTS, _HEARD_AND_REASONS, _RUNS_HAVE_ONE_LEASE, _ANSWERS_THAT_WAIT),
+    "server", (_FIRST, _STOPS, _SIGN_OUTS, _HEARD_AND_REASONS, _RUNS_HAVE_ONE_LEASE, _ANSWERS_THAT_WAIT)
 )
 """The tables of this package. ``accounts`` and ``sign_outs`` are read before the user is known, so they have
 no owner's fence."""
