@@ -22,8 +22,8 @@ import msgspec
 from maverick.config import RateLimit
 from maverick.config.provider_names import model_name_problem
 from maverick.exceptions import ConfigError, JournalError
+from maverick.journal.damage import Row
 from maverick.journal.postgres.database import PostgresDatabase
-from maverick.journal.postgres.schema import Row
 from maverick.providers.wrappers.limiter import MINUTE, Charge, RateLimiter, limit_providers
 from maverick.runtime.event_log import log_failure
 

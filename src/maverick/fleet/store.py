@@ -15,9 +15,9 @@ from msgspec import Struct
 from maverick.exceptions import InvalidInputError
 from maverick.fleet.request import RunRequest
 from maverick.journal import ApprovalStatus
-from maverick.journal.damage import read_approvals
+from maverick.journal.damage import Row, read_approvals
 from maverick.journal.postgres.journal import PostgresJournal
-from maverick.journal.postgres.schema import FLEET_CHANNEL, Row
+from maverick.journal.postgres.schema import FLEET_CHANNEL
 
 
 class FleetState(StrEnum):

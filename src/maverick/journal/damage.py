@@ -1,11 +1,11 @@
-"""Errors for damaged runs, and reading records that may be damaged."""
+"""Errors for damaged runs, and reading rows of a database that may be damaged."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 import msgspec
 
@@ -19,6 +19,18 @@ _ADVICE = "`maverick runs check` lists the damaged runs, and `maverick runs chec
 
 _END_OF_TIME = 253_402_300_800
 """The year 10,000, in seconds since the epoch: no clock shows it, and no calendar of Python's."""
+
+
+class Row(Protocol):
+    """A row of a result: its values by name."""
+
+    def __getitem__(self, name: str, /) -> Any:  # noqa: ANN401 - whatever was asked for
+        """One of its values."""
+        ...
+
+    def keys(self) -> Iterable[str]:
+        """The names of its values."""
+        ...
 
 
 def damaged_run(run_id: str, readable: int, why: str, cause: Exception | None = None) -> JournalDamagedError:
@@ -53,15 +65,16 @@ def damaged_blob(blob: Blob, run_id: str, state: str) -> JournalDamagedError:
     )
 
 
-def read_record(fields: Mapping[str, Any]) -> RunRecord:
+def read_record(fields: Row) -> RunRecord:
     """The record that a row of a database holds.
 
     Raises:
         JournalDamagedError: It does not hold one.
     """
-    run_id = str(fields.get("run_id", ""))
+    values = dict(fields)
+    run_id = str(values.get("run_id", ""))
     try:
-        record = msgspec.convert(dict(fields), RunRecord)
+        record = msgspec.convert(values, RunRecord)
     except (ValueError, TypeError, OverflowError) as error:
         raise _damaged_record(run_id, str(error), error) from error
     if record.entries < 0 or not all(0 <= at < _END_OF_TIME for at in (record.created_at, record.updated_at)):
@@ -72,7 +85,7 @@ def read_record(fields: Mapping[str, Any]) -> RunRecord:
     return record
 
 
-def read_records(rows: Iterable[Mapping[str, Any]]) -> list[RunRecord]:
+def read_records(rows: Iterable[Row]) -> list[RunRecord]:
     """The records of rows; one that is damaged is logged and left out, since the others can be read."""
     records = []
     for row in rows:

@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 from maverick.config.installation import extra_needed
 from maverick.exceptions import InvalidInputError, JournalDamagedError, JournalError
-from maverick.journal.postgres.schema import Connection, Row, migrate
+from maverick.journal.damage import Row
+from maverick.journal.postgres.schema import Connection, migrate
 
 with extra_needed("postgres", "PostgresJournal"):
     import asyncpg  # type: ignore[import-untyped]

@@ -6,14 +6,12 @@ database.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from maverick.exceptions import JournalError
-
-Row: TypeAlias = Mapping[str, Any]
-"""A row of a result: its values by name."""
+from maverick.journal.damage import Row
+from maverick.journal.sql import SqlConnection
 
 
 class Statement(Protocol):
@@ -28,19 +26,11 @@ class Statement(Protocol):
         ...
 
 
-class Connection(Protocol):
-    """A connection to the server; it does one thing at a time."""
+class Connection(SqlConnection, Protocol):
+    """A connection to the server: what we use of asyncpg's, which has no types."""
 
     async def execute(self, statement: str, *values: Any) -> str:
         """Run a statement, or several without values; returns what the server said of the last."""
-        ...
-
-    async def fetch(self, statement: str, *values: Any) -> list[Row]:
-        """Run a query; returns its rows."""
-        ...
-
-    async def fetchval(self, statement: str, *values: Any) -> Any:  # noqa: ANN401 - whatever was asked for
-        """Run a query; returns the first value of its first row, or ``None``."""
         ...
 
     async def prepare(self, statement: str) -> Statement:
@@ -257,8 +247,8 @@ async def migrate(connection: Connection, name: str) -> None:
 
 async def _form(connection: Connection) -> int:
     # Asked of the catalogue itself: to_regclass() may not notice what was made while this process waited for the lock.
-    if not await connection.fetchval(
-        "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'maverick' AND tablename = 'form')"
+    if not await connection.fetch(
+        "SELECT FROM pg_tables WHERE schemaname = 'maverick' AND tablename = 'form'"
     ):
         return 0
-    return int(await connection.fetchval("SELECT number FROM maverick.form"))
+    return int((await connection.fetch("SELECT number FROM maverick.form"))[0]["number"])

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from maverick.exceptions import JournalError, LeaseLostError, ToolError
+from maverick.journal.damage import Row
 from maverick.journal.postgres.database import (
     FAULTS,
     PostgresDatabase,
@@ -17,7 +18,7 @@ from maverick.journal.postgres.database import (
     is_undone,
     said,
 )
-from maverick.journal.postgres.schema import COMMIT_GUARD, Connection, Row
+from maverick.journal.postgres.schema import COMMIT_GUARD, Connection
 from maverick.journal.postgres.writer import write_entries
 from maverick.journal.records import Append, Lease
 from maverick.journal.transaction import Transaction, forbidden
@@ -62,7 +63,7 @@ class PostgresTransaction(Transaction):
     async def fetch(self, statement: str, *values: Any) -> list[dict[str, Any]]:
         """Run a query; returns its rows."""
         _, rows = await self._run(statement, values)
-        return [dict(row.items()) for row in rows]
+        return [dict(row) for row in rows]
 
     async def commit(self, payloads: Sequence[bytes], blobs: Sequence[Blob] = ()) -> None:
         """Write the entries and commit."""

@@ -12,14 +12,13 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
-from maverick.exceptions import LeaseLostError, MaverickError, RunExistsError, RunNotFoundError
+from maverick.exceptions import MaverickError
 from maverick.journal.codec import VERSION
 from maverick.journal.postgres.database import PostgresDatabase, SteppedTransaction
 from maverick.journal.postgres.schema import Connection
-from maverick.journal.records import MOST_WAITING, RUN_COLUMNS, Append, Lease, RunRecord
+from maverick.journal.records import Append
+from maverick.journal.sql import complete, first_words
 from maverick.journal.transaction import PendingWrite
-from maverick.journal.words import HEARS, RESUMABLE_REASONS
-from maverick.model import Blob
 
 R = TypeVar("R")
 
@@ -31,49 +30,6 @@ _MOST_AT_ONCE = 500
 
 # Statements -----------------------------------------------------------------------------------------------------
 
-
-_INSERT_RUN = f"""
-    WITH made AS (
-        INSERT INTO maverick.runs ({RUN_COLUMNS}, token)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, cardinality($10::bytea[]), 1)
-        ON CONFLICT DO NOTHING
-        RETURNING run_id, token
-    ), written AS (
-        INSERT INTO maverick.entries (run_id, seq, version, payload)
-        SELECT run_id, place, $11, payload FROM made, unnest($10::bytea[]) WITH ORDINALITY AS new (payload, place)
-    )
-    SELECT token FROM made
-"""  # noqa: S608 - our own names
-
-_CLAIM_RUN = "UPDATE maverick.runs SET token = token + 1 WHERE run_id = $1 RETURNING token"
-
-_CLAIM_SUBAGENTS = """
-    UPDATE maverick.runs SET token = token + 1
-    WHERE run_id IN (SELECT run_id FROM maverick.runs WHERE parent = ANY($1) ORDER BY run_id FOR UPDATE)
-    RETURNING run_id
-"""
-
-# Locked until the commit, so that the run cannot be claimed in between.
-_CHECK_HELD = "SELECT 1 FROM maverick.runs WHERE run_id = $1 AND token = $2 FOR SHARE"
-
-_HOLD_BLOBS = "SELECT sha256 FROM maverick.blobs WHERE sha256 = ANY($1) ORDER BY sha256 FOR KEY SHARE"
-_INSERT_BLOB = "INSERT INTO maverick.blobs (sha256, data) VALUES ($1, $2) ON CONFLICT DO NOTHING"
-_INSERT_NAMES = (
-    "INSERT INTO maverick.run_blobs (run_id, sha256) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING"
-)
-
-_FIRST_WORDS = """
-    SELECT number, payload FROM maverick.words JOIN maverick.runs USING (run_id)
-    WHERE run_id = $1 AND token = $2 ORDER BY number LIMIT 1
-"""
-_REMOVE_WORDS = "DELETE FROM maverick.words WHERE number = $1 AND run_id = $2"
-_COUNT_WORDS = "UPDATE maverick.runs SET words = (SELECT count(*) FROM maverick.words WHERE run_id = $1) WHERE run_id = $1"
-# It locks the run, so that words get their numbers in the order in which they are committed.
-_ADD_WORDS = """
-    UPDATE maverick.runs SET words = words + 1
-    WHERE run_id = $1 AND words < $2 AND (status = ANY($3::text[]) OR reason = ANY($4::text[]))
-"""
-INSERT_WORDS = "INSERT INTO maverick.words (run_id, payload) VALUES ($1, $2)"
 
 # The token is checked by the statement that writes: there is no moment between the two. Runs are locked in the order of
 # their ids, so that two processes that write to the same runs do not wait for each other.
@@ -99,100 +55,15 @@ _INSERT_ENTRIES = """
 """
 
 
-async def create_run(
-    connection: Connection,
-    record: RunRecord,
-    payloads: Sequence[bytes],
-    caller: Lease | None,
-    blobs: Sequence[Blob],
-) -> Lease:
-    """Add a run with its first entries.
-
-    Raises:
-        LeaseLostError: Another process has claimed the caller's run.
-        RunExistsError: The id is taken.
-    """
-    await check_held(connection, caller)
-    token = await connection.fetchval(
-        _INSERT_RUN,
-        *(getattr(record, name) for name in RUN_COLUMNS.split(", ")[:-1]),
-        list(payloads),
-        VERSION,
-    )
-    if token is None:
-        raise RunExistsError(run_id=record.run_id)
-    await insert_blobs(connection, record.run_id, blobs)
-    return Lease(record.run_id, token)
-
-
-async def claim_run(connection: Connection, run_id: str, caller: Lease | None) -> Lease:
-    """Take the lease on a run, and void those on its subagents' runs.
-
-    Raises:
-        LeaseLostError: Another process has claimed the caller's run.
-        RunNotFoundError: There is no such run.
-    """
-    await check_held(connection, caller)
-    token = await connection.fetchval(_CLAIM_RUN, run_id)
-    if token is None:
-        raise RunNotFoundError(run_id=run_id)
-    # One level after the other: a statement sees only the runs that were there when it began, and while their callers
-    # are locked, none can be added.
-    callers = [run_id]
-    while callers:
-        callers = [row["run_id"] for row in await connection.fetch(_CLAIM_SUBAGENTS, callers)]
-    return Lease(run_id, token)
-
-
-async def check_held(connection: Connection, lease: Lease | None) -> None:
-    """Make sure that a lease is still held, until the end of the transaction; without one, nothing is checked.
-
-    Raises:
-        LeaseLostError: Another process has claimed it.
-    """
-    if lease is not None and await connection.fetchval(_CHECK_HELD, lease.run_id, lease.token) is None:
-        raise LeaseLostError(run_id=lease.run_id)
-
-
 async def write_entries(connection: Connection, append: Append) -> tuple[int, bytes] | None:
     """Add entries to a run; returns the words that wait for it, in place of a write that listens for them.
 
     Raises:
         LeaseLostError: Another process has claimed the run.
     """
-    lease = append.lease
-    if not await write_all(connection, [append]):
-        if words := await connection.fetch(_FIRST_WORDS, lease.run_id, lease.token):
-            return words[0]["number"], words[0]["payload"]
-        raise LeaseLostError(run_id=lease.run_id)
-    if append.heard:
-        await connection.execute(_REMOVE_WORDS, append.heard, lease.run_id)
-        await connection.execute(_COUNT_WORDS, lease.run_id)
-    return None
-
-
-async def add_words(connection: Connection, run_id: str, payload: bytes, blobs: Sequence[Blob]) -> bool:
-    """Add words for a run; says whether it can still take them in."""
-    added = await connection.execute(_ADD_WORDS, run_id, MOST_WAITING, list(HEARS), RESUMABLE_REASONS)
-    if added != "UPDATE 1":
-        return False
-    await connection.execute(INSERT_WORDS, run_id, payload)
-    await insert_blobs(connection, run_id, blobs)
-    return True
-
-
-async def insert_blobs(connection: Connection, run_id: str, blobs: Sequence[Blob]) -> None:
-    """Add the blobs that are not there yet, and note that the run names them."""
-    missing = {blob.sha256: blob for blob in blobs}
-    names = sorted(missing)
-    while missing:
-        # Locked until the commit, so that they cannot be removed with another run that names them.
-        for row in await connection.fetch(_HOLD_BLOBS, sorted(missing)):
-            del missing[row["sha256"]]
-        for sha256, blob in sorted(missing.items()):
-            await connection.execute(_INSERT_BLOB, sha256, blob.data)
-    if names:
-        await connection.execute(_INSERT_NAMES, run_id, names)
+    if await write_all(connection, [append]):
+        return None
+    return await first_words(connection, append.lease)
 
 
 async def write_all(connection: Connection, appends: Sequence[Append]) -> set[str]:
@@ -218,8 +89,8 @@ async def write_all(connection: Connection, appends: Sequence[Append]) -> set[st
     )
     written = {row["run_id"] for row in changed}
     for append in appends:
-        if append.blobs and append.lease.run_id in written:
-            await insert_blobs(connection, append.lease.run_id, append.blobs)
+        if append.lease.run_id in written:
+            await complete(connection, append)
     return written
 
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import sqlite3
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import Future
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from maverick.exceptions import InvalidInputError, JournalDamagedError, JournalError
+from maverick.journal.damage import Row
+from maverick.journal.sql import R, Work
 
 MIGRATIONS = (
     """
@@ -201,6 +207,50 @@ def _migrate(connection: sqlite3.Connection, path: str) -> None:
 
 def _form(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+# Statements of the shared code ----------------------------------------------------------------------------------
+
+_LOCK = re.compile(r" FOR (?:KEY SHARE|SHARE|UPDATE)\b")
+_ANY = re.compile(r"= ANY\(\$(\d+)\)")
+
+
+class SqliteConnection:
+    """A connection that takes Postgres' statements, as far as the shared code has any."""
+
+    def __init__(self, raw: sqlite3.Connection) -> None:
+        self.raw = raw
+
+    def run(self, work: Work[R]) -> R:
+        """Run a write through; it waits for nothing, since SQLite answers at once."""
+        try:
+            work(self).send(None)
+        except StopIteration as done:
+            result: R = done.value
+            return result
+        raise AssertionError("a write waits for nothing but its connection")
+
+    def query(self, statement: str, values: Sequence[Any]) -> Sequence[Row]:
+        """Run a statement; returns its rows."""
+        plain = [json.dumps(value) if isinstance(value, list) else value for value in values]
+        cursor = self.raw.cursor()
+        cursor.row_factory = sqlite3.Row
+        return cursor.execute(_translated(statement), plain).fetchall()
+
+    async def fetch(self, statement: str, *values: Any) -> Sequence[Row]:
+        """Run a statement; returns its rows."""
+        return self.query(statement, values)
+
+    async def executemany(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
+        """Run a statement once for each of the values."""
+        self.raw.executemany(_translated(statement), values)
+
+
+@cache
+def _translated(statement: str) -> str:
+    """A statement of Postgres' in SQLite's words: a file has no schemas, and one writer, who locks nothing."""
+    unlocked = _LOCK.sub("", statement.replace("maverick.", ""))
+    return _ANY.sub(r"IN (SELECT value FROM json_each(?\1))", unlocked).replace("$", "?")
 
 
 # Who writes next ------------------------------------------------------------------------------------------------

@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, groupby
 from typing import Any, TypeAlias, TypeVar
 
-from maverick.exceptions import JournalError, LeaseLostError, MaverickError
+from maverick.exceptions import JournalError, MaverickError
 from maverick.journal.codec import VERSION
-from maverick.journal.records import Append, Lease
-from maverick.journal.sqlite.database import WriteLock, begin, journal_error
+from maverick.journal.records import Append
+from maverick.journal.sql import complete, first_words
+from maverick.journal.sqlite.database import SqliteConnection, WriteLock, begin, journal_error
 from maverick.journal.transaction import PendingWrite
-from maverick.model import Blob
 
 R = TypeVar("R")
 
@@ -50,29 +50,11 @@ def write_entries(db: sqlite3.Connection, append: Append) -> tuple[int, bytes] |
         (append.status, append.reason, time.time(), count, lease.run_id, lease.token, append.most_words),
     ).fetchone()
     if run is None:
-        return _first_words(db, lease)
-    if append.heard:
-        db.execute("DELETE FROM words WHERE number = ? AND run_id = ?", (append.heard, lease.run_id))
-        db.execute(
-            "UPDATE runs SET words = (SELECT count(*) FROM words WHERE run_id = runs.run_id) WHERE run_id = ?",
-            (lease.run_id,),
-        )
+        return SqliteConnection(db).run(lambda db: first_words(db, lease))
     number, entries = run
     insert_entries(db, number, entries - count + 1, append.payloads)
-    insert_blobs(db, lease.run_id, append.blobs)
+    _complete(db, append)
     return None
-
-
-def _first_words(db: sqlite3.Connection, lease: Lease) -> tuple[int, bytes]:
-    """The words that wait longest for a run that could not be written to; without any, its lease is lost."""
-    words: tuple[int, bytes] | None = db.execute(
-        "SELECT words.number, payload FROM words JOIN runs USING (run_id) WHERE run_id = ? AND token = ? "
-        "ORDER BY words.number LIMIT 1",
-        (lease.run_id, lease.token),
-    ).fetchone()
-    if words is None:
-        raise LeaseLostError(run_id=lease.run_id)
-    return words
 
 
 def insert_entries(db: sqlite3.Connection, number: int, first: int, payloads: Sequence[bytes]) -> None:
@@ -83,13 +65,9 @@ def insert_entries(db: sqlite3.Connection, number: int, first: int, payloads: Se
     )
 
 
-def insert_blobs(db: sqlite3.Connection, run_id: str, blobs: Sequence[Blob]) -> None:
-    """Add the blobs that are not there yet, and note that the run names them."""
-    for blob in blobs:
-        # Asked first, since the bytes would be copied to find out.
-        if db.execute("SELECT 1 FROM blobs WHERE sha256 = ?", (blob.sha256,)).fetchone() is None:
-            db.execute("INSERT INTO blobs (sha256, data) VALUES (?,?)", (blob.sha256, blob.data))
-        db.execute("INSERT OR IGNORE INTO run_blobs (run_id, sha256) VALUES (?,?)", (run_id, blob.sha256))
+def _complete(db: sqlite3.Connection, append: Append) -> None:
+    if append.blobs or append.heard:
+        SqliteConnection(db).run(lambda db: complete(db, append))
 
 
 def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> bool:
@@ -137,8 +115,7 @@ def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> bool:
         for rows in _portions(runs)
     )
     for append in appends:
-        if append.blobs:
-            insert_blobs(db, append.lease.run_id, append.blobs)
+        _complete(db, append)
     return added == len(entries) and noted == len(runs)
 
 
