@@ -19,8 +19,7 @@ from maverick import AgentExecutor
 from maverick.cli.main import main
 from maverick.exceptions import InvalidInputError, JournalDamagedError, MaverickError
 from maverick.journal import PostgresJournal, SqliteJournal
-from maverick.journal.health import check_run, check_runs
-from maverick.journal.sqlite.repair import Repair, repair
+from maverick.journal.repair import Repair, check_run, check_runs, repair
 from maverick.testing import ScriptedClient
 from postgres import postgres_server, postgres_url, run_statement
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from maverick.journal.records import Append
-from maverick.journal.sqlite import transaction, writer
+from maverick.journal.sqlite import journal, writer
 from maverick.journal.sqlite.writer import SqliteWriter, insert_entries
 from maverick.journal.transaction import Transaction
 from maverick.loop.entries import ToolFinished, ToolsStarted
@@ -31,7 +31,7 @@ def _without_fence() -> None:
         ).fetchone()
         insert_entries(db, written[0], written[1] - count + 1, append.payloads)
 
-    for module in (writer, transaction):
+    for module in (journal, writer):
         module.write_entries = write_anyway  # type: ignore[attr-defined]
     writer.append_all = lambda _, __: False  # type: ignore[assignment]
 

@@ -25,7 +25,7 @@ from maverick.exceptions import (
     RunNotFoundError,
 )
 from maverick.journal import Journal, RunStatus
-from maverick.journal.sqlite.transaction import SqliteTransaction
+from maverick.journal.sqlite.journal import SqliteTransaction
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.result import ToolOutcome

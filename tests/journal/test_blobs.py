@@ -18,10 +18,9 @@ from maverick.exceptions import JournalDamagedError
 from maverick.journal import SqliteJournal
 from maverick.journal.compare import compare_runs
 from maverick.journal.export import export_run, read_recording
-from maverick.journal.health import check_runs
 from maverick.journal.playback import plain_messages
+from maverick.journal.repair import check_runs, repair
 from maverick.journal.sqlite.database import MIGRATIONS, open_database
-from maverick.journal.sqlite.repair import repair
 from maverick.loop.events import RunEnd
 from maverick.model import Blob, Image, Message
 from maverick.runtime.interruption import AbortSignal

@@ -20,7 +20,7 @@ from maverick.exceptions import (
     JournalError,
     RunNotFoundError,
 )
-from maverick.journal.approval_store import ApprovalStore
+from maverick.journal.approvals import ApprovalStore
 from maverick.journal.codec import blobs_in, decode_entry, encode_entry
 from maverick.journal.damage import damaged_blob, damaged_run
 from maverick.journal.records import (

@@ -9,7 +9,7 @@ from maverick.cli.formatting import Column, counted
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import printable
 from maverick.exceptions import InvalidInputError
-from maverick.journal.health import RunHealth, check_run, check_runs
+from maverick.journal.repair import RunHealth, check_run, check_runs, repair
 from maverick.journal.sqlite.journal import SqliteJournal
 
 _COLUMNS = (Column("RUN"), Column("READABLE", right=True), Column("PROBLEM", shrinks=True))
@@ -48,8 +48,6 @@ async def _save(console: Console, copy: str) -> int:
             "--repair: only a journal in a file can be copied. Restore the database from a backup.",
             field="repair",
         )
-    from maverick.journal.sqlite.repair import repair  # here, since it is rarely needed
-
     saved = await asyncio.to_thread(repair, console.journal.path, copy)
     if console.as_json:
         console.write(saved)

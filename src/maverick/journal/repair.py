@@ -1,6 +1,6 @@
-"""Recovers what can be read of a damaged SQLite journal into a new file. The damaged one is only read.
+"""Checks which runs can be read, and recovers those of a damaged SQLite journal into a new file.
 
-Rows are copied by SQLite itself, table by table. A range of a table that cannot be read is halved until only
+The damaged one is only read. Rows are copied by SQLite itself, table by table. A range of a table that cannot be read is halved until only
 the unreadable rows are left. Then each run in the copy is cut back to the entries that can be read.
 """
 
@@ -16,9 +16,9 @@ from msgspec import Struct
 from maverick.exceptions import InvalidInputError, JournalDamagedError, JournalError
 from maverick.journal.codec import blobs_in, decode_approval, decode_entry
 from maverick.journal.damage import read_record
-from maverick.journal.health import RunHealth
 from maverick.journal.records import DAMAGED, RUN_COLUMNS, RunStatus
 from maverick.journal.sqlite.database import journal_error, open_database
+from maverick.journal.store import Journal
 from maverick.loop.entries import Entry, RunStarted
 from maverick.model import Blob
 
@@ -35,6 +35,44 @@ _NEWER = {"blobs": 3, "run_blobs": 3, "words": 4}
 """The form of a journal from which on it has a table."""
 _MOST_FAILURES = 20_000
 """How many stretches of a table may be unreadable before the rest of it is given up."""
+
+
+class RunHealth(Struct, frozen=True, kw_only=True):
+    """What a check found of a run."""
+
+    run_id: str
+    entries: int
+    """How many of its entries can be read, from the first on."""
+    problem: str = ""
+    """What is wrong with it; nothing if all of it can be read."""
+
+
+async def check_runs(journal: Journal) -> list[RunHealth]:
+    """Check all runs, including those of subagents, oldest first.
+
+    Raises:
+        JournalDamagedError: The list of runs cannot be read.
+    """
+    return [await check_run(journal, run_id) for run_id in await journal.run_ids()]
+
+
+async def check_run(journal: Journal, run_id: str) -> RunHealth:
+    """Check a run."""
+    entries, problem = 0, ""
+    try:
+        async for stored in journal.read(run_id):
+            if stored.seq == 1 and not _begins(stored.entry, run_id):
+                problem = "It does not begin with its start."
+                break
+            for blob in blobs_in(stored.entry):
+                await journal.load_blob(blob)
+            entries = stored.seq
+        record = await journal.get(run_id)
+        if not problem and record.entries != entries:
+            problem = f"Its record counts {record.entries} entries."
+    except JournalError as error:
+        problem = error.message
+    return RunHealth(run_id=run_id, entries=entries, problem=problem)
 
 
 class Repair(Struct, frozen=True, kw_only=True):
@@ -199,8 +237,7 @@ def _cut_back(db: sqlite3.Connection) -> Iterator[RunHealth]:
     db.execute("DELETE FROM run_blobs")  # which may be damaged; what a run names is in its entries
     for number, run_id, expected in db.execute("SELECT number, run_id, entries FROM runs").fetchall():
         entries = list(_entries(db, number))
-        is_begun = entries and isinstance(entries[0], RunStarted) and entries[0].run_id == run_id
-        readable = len(entries) if is_begun else 0
+        readable = len(entries) if entries and _begins(entries[0], run_id) else 0
         named = {(run_id, blob.sha256) for entry in entries[:readable] for blob in blobs_in(entry)}
         db.executemany("INSERT INTO run_blobs (run_id, sha256) VALUES (?,?)", named)
         db.execute("DELETE FROM entries WHERE run = ? AND NOT seq BETWEEN 1 AND ?", (number, readable))
@@ -215,6 +252,10 @@ def _cut_back(db: sqlite3.Connection) -> Iterator[RunHealth]:
             db.execute("DELETE FROM runs WHERE number = ?", (number,))
         of = f" of {expected}" if expected >= 0 else ""
         yield RunHealth(run_id=run_id, entries=readable, problem=f"{readable}{of} entries can be read.")
+
+
+def _begins(entry: Entry, run_id: str) -> bool:
+    return isinstance(entry, RunStarted) and entry.run_id == run_id
 
 
 def _entries(db: sqlite3.Connection, number: int) -> Iterator[Entry]:
