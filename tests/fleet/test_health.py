@@ -11,7 +11,7 @@ import pytest
 
 from maverick.exceptions import InvalidInputError
 from maverick.fleet import Fleet
-from maverick.fleet.health import serve_health
+from maverick.fleet.status import serve_health
 from maverick.fleet.worker import Worker
 from maverick.journal import PostgresJournal
 from maverick.testing import reply

@@ -49,7 +49,7 @@ async def test_a_worker_does_not_drive_a_run_for_another_user(fleet: Fleet) -> N
     before = (await fleet.journal.get("report-7")).entries
 
     async with working(Worker(fleet, offer(fleet, then()))):
-        await fleet.offer(await fleet.store.admit("ben"))
+        await fleet.workflows.offer(await fleet.store.admit("ben"))
 
         async def is_refused() -> bool:
             record = await fleet.store.get("report-7")

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from maverick.fleet import Fleet
-from maverick.fleet.adoption import Adoption
 from maverick.fleet.request import RunRequest
 from maverick.fleet.store import FleetState, FleetStore
 from maverick.fleet.worker import Worker
@@ -139,12 +138,12 @@ async def test_a_run_whose_place_was_given_by_a_worker_that_then_died_is_woken_b
         with monkeypatch.context() as patch:
             patch.setattr(fleet, "offer", dies)
             fleet.store.max_runs_per_user = 1
-            await fleet.offer(await fleet.store.admit("ana"))
+            await fleet.workflows.offer(await fleet.store.admit("ana"))
         await fleet.journal.database.fetch(
             "UPDATE maverick.fleet_runs SET updated_at = now() - interval '1 minute'"
         )
 
-        await Adoption(fleet).release_undelivered()
+        await fleet.workflows.release_undelivered()
         record = await asyncio.wait_for(run.ended(), 30)
 
     assert record.status is RunStatus.COMPLETE

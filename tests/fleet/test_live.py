@@ -460,7 +460,9 @@ async def test_a_temporal_that_is_gone_is_an_error_of_ours_and_a_run_is_not_lost
             process.kill()
             process.wait()
             run, unreached = await asyncio.gather(
-                fleet.start("reader", inputs={"prompt": "Greet."}), fleet.wake("x"), return_exceptions=True
+                fleet.start("reader", inputs={"prompt": "Greet."}),
+                fleet.workflows.wake("x"),
+                return_exceptions=True,
             )
 
             assert isinstance(run, FleetRun)

@@ -176,7 +176,7 @@ async def drive_in(fleet: Fleet, play: Play, run_id: str) -> None:
             return
         if record.worker is None and record.waits_for:
             await decide(play, fleet.journal, run_id)
-            await fleet.wake(run_id)
+            await fleet.workflows.wake(run_id)
         await asyncio.sleep(0.02)
 
 

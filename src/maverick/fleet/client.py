@@ -10,29 +10,24 @@ from types import TracebackType
 from typing import Any, Self
 
 from temporalio.client import Client as TemporalClient
-from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import TLSConfig
 from typing_extensions import TypeVar
 
 from maverick.exceptions import ApprovalError, InvalidInputError, NetworkError, RunNotFoundError
-from maverick.fleet.adoption import Adoption
 from maverick.fleet.connection import connect_to_temporal, reaching_temporal
 from maverick.fleet.events import RunEvents
-from maverick.fleet.names import (
+from maverick.fleet.request import (
     DEFAULT_PRIORITY,
+    RunRequest,
     check_agent,
     check_priority,
     check_reason,
     check_run_id,
     check_user,
-    fairness_key,
 )
-from maverick.fleet.request import RunRequest
-from maverick.fleet.result import is_over, result_of
-from maverick.fleet.store import MAX_RUNS_PER_USER, FleetRecord, FleetState, FleetStore
-from maverick.fleet.watching import Feed, RunSnapshot
-from maverick.fleet.workflow import RunWorkflow
+from maverick.fleet.store import MAX_RUNS_PER_USER, QUEUE, FleetRecord, FleetState, FleetStore
+from maverick.fleet.watching import Feed, RunSnapshot, result_of
+from maverick.fleet.workflows import Workflows
 from maverick.journal import RunRecord, RunStatus
 from maverick.journal.approvals import decided_by_the_run
 from maverick.journal.postgres.journal import PostgresJournal
@@ -43,8 +38,6 @@ from maverick.model import Part
 from maverick.runtime.event_log import log_failure
 from maverick.runtime.replay import load
 
-QUEUE = "maverick"
-"""The task queue of workflows, and how those of agents begin."""
 _ANSWERS_WITHIN = timedelta(seconds=3)
 """How long a server that works takes at most to say so."""
 
@@ -71,7 +64,8 @@ class Fleet:
         self.temporal = temporal
         self.journal = journal
         self.queue = queue
-        self.store = FleetStore(journal, max_runs_per_user)
+        self.store = FleetStore(journal, max_runs_per_user, queue)
+        self.workflows = Workflows(temporal, self.store)
         self.feed = Feed(self.store)
 
     @classmethod
@@ -145,29 +139,11 @@ class Fleet:
             log_failure(logging.WARNING, "run_not_offered", error, {"run_id": run_id})
         return FleetRun(self, run_id)
 
-    async def offer(self, records: Iterable[FleetRecord]) -> None:
-        """Start the workflow of each run that is in progress or parked; one that exists is woken."""
-        for record in records:
-            if record.state in (FleetState.QUEUED, FleetState.ENDED):
-                continue
-            priority = Priority(priority_key=record.priority, fairness_key=fairness_key(record.user_id))
-            try:
-                with reaching_temporal():
-                    await self.temporal.start_workflow(
-                        RunWorkflow.run,
-                        record.queue,
-                        id=record.run_id,
-                        task_queue=self.queue,
-                        id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-                        id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
-                        priority=priority,
-                    )
-            except WorkflowAlreadyStartedError:
-                await self.wake(record.run_id)
-
     async def _admit(self, record: FleetRecord) -> None:
         """Start a run; or, if it is a user's, as many of that user's as there is room for."""
-        await self.offer([record] if record.user_id is None else await self.store.admit(record.user_id))
+        await self.workflows.offer(
+            [record] if record.user_id is None else await self.store.admit(record.user_id)
+        )
 
     def queue_of(self, agent: str) -> str:
         """The task queue of the workers that have an agent, in whatever version."""
@@ -216,7 +192,7 @@ class Fleet:
             raise InvalidInputError(f"run_id: a worker is driving the run {run_id!r}.", field="run_id")
         if found.status in ENDED:
             await self.journal.append(await self.journal.claim(run_id), (), RunStatus.RUNNING)
-        await self.close(run_id)  # it may wait in the queue of a version that no worker has
+        await self.workflows.close(run_id)  # it may wait in the queue of a version that no worker has
         await self._admit(record)
         return run
 
@@ -226,17 +202,7 @@ class Fleet:
         Returns:
             The ids of the runs whose workflow was started.
         """
-        return await Adoption(self).adopt(settled_for=0)
-
-    async def wake(self, run_id: str) -> None:
-        """Wake the workflow of a run that waits."""
-        with reaching_temporal(or_not_found=True):
-            await self.temporal.get_workflow_handle(run_id.partition("/")[0]).signal(RunWorkflow.wake)
-
-    async def close(self, run_id: str) -> None:
-        """Terminate the workflow of a run that no worker should drive any more."""
-        with reaching_temporal(or_not_found=True):
-            await self.temporal.get_workflow_handle(run_id).terminate()
+        return await self.workflows.adopt(settled_for=0)
 
     async def check(self) -> None:
         """Make sure that Temporal can be reached.
@@ -351,10 +317,10 @@ class FleetRun:
         check_reason(reason)
         record = await self._fleet.store.request_abort(self.run_id, reason)
         if record is not None and record.state is FleetState.ENDED:
-            await self._fleet.close(self.run_id)
-            await self._fleet.offer(await self._fleet.store.admit(record.user_id))
+            await self._fleet.workflows.close(self.run_id)
+            await self._fleet.workflows.offer(await self._fleet.store.admit(record.user_id))
         elif record is not None:
-            await self._fleet.wake(self.run_id)
+            await self._fleet.workflows.wake(self.run_id)
 
     async def approve(
         self, approval_id: str, *, by: str, reason: str = "", arguments: Mapping[str, Any] | None = None
@@ -403,7 +369,7 @@ class FleetRun:
             may_approve=decided_by_the_run,
             arguments=arguments,
         )
-        await self._fleet.wake(self.run_id)
+        await self._fleet.workflows.wake(self.run_id)
 
     async def ended(self) -> RunRecord:
         """Wait until the fleet is done with the run.
@@ -419,7 +385,7 @@ class FleetRun:
         """Wait for the end of the run, or until the fleet has noted it too."""
 
         def is_done(snapshot: RunSnapshot) -> bool:
-            return is_over(self.run_id, snapshot) and (not in_fleet or snapshot.state == FleetState.ENDED)
+            return snapshot.is_over and (not in_fleet or snapshot.state == FleetState.ENDED)
 
         feed = self._fleet.feed
         if is_done(snapshot := await feed.snapshot(self.run_id)):

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
@@ -30,7 +30,7 @@ from maverick.fleet.live import Broadcast
 from maverick.fleet.metrics import WorkerMetrics
 from maverick.fleet.request import RunRequest
 from maverick.fleet.store import FleetRecord, FleetState
-from maverick.fleet.workflow import DRIVE, Drive, DriveEnd
+from maverick.fleet.workflows import DRIVE, Drive, DriveEnd
 from maverick.journal.store import ENDED
 from maverick.loop import AgentDefinition, TerminateReason
 from maverick.loop.fingerprint import Fingerprint
@@ -43,14 +43,12 @@ _SOON = timedelta(seconds=1)
 _LATER = timedelta(seconds=10)
 
 
-class OwnDrive(NamedTuple):
-    """An agent whose runs other code than the executor's own drives, whichever version began them.
+OwnDrive: TypeAlias = Callable[[FleetRecord, AbortSignal, Listener], Awaitable[bool]]
+"""Drives the runs of an agent, whichever version began them, in place of the executor's own code.
 
-    It drives a run to its end; a run that has ended before has its outcome seen to again.
-    """
-
-    drive: Callable[[FleetRecord, AbortSignal, Listener], Awaitable[bool]]
-    """Given the run, what stops it, and whom to tell of its events; says whether it waits for a person's decision."""
+Given the run, what stops it, and whom to tell of its events, it drives the run to its end, and says whether it waits for a person's
+decision. A run that has ended before has its outcome seen to again.
+"""
 
 
 class Offer(NamedTuple):
@@ -113,7 +111,7 @@ class RunDriver:
         async with AsyncExitStack() as stack:
             for name, offer in self._agents.items():
                 queues.append(self._fleet.queue_of(name))
-                if isinstance(offer, OwnDrive):
+                if not isinstance(offer, Offer):
                     continue
                 executor = await stack.enter_async_context(offer.executor(None))
                 if not offer.for_each_user:
@@ -252,8 +250,8 @@ class RunDriver:
     ) -> bool:
         """Drive a run; says whether it waits for a person's decision."""
         offer = self._agents[record.agent]
-        if isinstance(offer, OwnDrive):
-            return await offer.drive(record, signal, listener)
+        if not isinstance(offer, Offer):
+            return await offer(record, signal, listener)
         try:
             found = await self._fleet.journal.get(record.run_id)
         except RunNotFoundError:
@@ -301,7 +299,7 @@ class RunDriver:
 
     async def _offer(self, records: Iterable[FleetRecord]) -> None:
         try:
-            await self._fleet.offer(records)
+            await self._fleet.workflows.offer(records)
         except NetworkError as error:  # whoever sweeps next finds that they have no workflow
             log_failure(logging.WARNING, "runs_not_offered", error, {"worker": self._worker})
 

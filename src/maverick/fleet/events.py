@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from maverick.exceptions import InvalidInputError, JournalError, RunNotFoundError
 from maverick.fleet.live import LiveText
-from maverick.fleet.result import aborted, is_over
 from maverick.fleet.watching import Feed
 from maverick.journal import Journal, RunStatus
 from maverick.journal.playback import bare_loop, follow
@@ -146,7 +145,7 @@ class RunEvents:
             if not self._is_closed(run_id) and entries > self._run(run_id).taken:
                 async for event in self._tell(run_id, entries, status):
                     yield event
-        self._is_over = is_over(self._run_id, snapshot)
+        self._is_over = snapshot.is_over
         loop = self._readers[self._run_id].loop if self._run_id in self._readers else None
         if self._is_over and (loop is None or not isinstance(loop.step, Finish)):  # no worker could end it
             yield RunEnd(
@@ -154,7 +153,7 @@ class RunEvents:
                 trace_id="",
                 agent=(snapshot.agent,),
                 at=time.time(),
-                result=aborted(loop, snapshot),
+                result=snapshot.aborted(loop),
             )
 
     async def _tell(

@@ -11,7 +11,7 @@ from temporalio.client import WorkflowFailureError
 from maverick.exceptions import MaverickError, RunExistsError
 from maverick.fleet.client import Fleet, FleetRun
 from maverick.fleet.connection import reaching_temporal
-from maverick.fleet.names import check_run_id
+from maverick.fleet.request import check_run_id
 from maverick.journal import Journal
 from maverick.journal.records import Departure
 from maverick.journal.transfer import move_run
@@ -73,9 +73,9 @@ async def move_out(fleet: Fleet, run_id: str, target: Journal | None = None, pla
     left = await fleet.store.remove(run_id)  # first, so that no worker takes it any more
     if left is not None and left.worker is not None:
         await _handed_over(fleet, run_id)
-    await fleet.close(run_id)
+    await fleet.workflows.close(run_id)
     if left is not None:
-        await fleet.offer(await fleet.store.admit(left.user_id))
+        await fleet.workflows.offer(await fleet.store.admit(left.user_id))
     if target is None:
         await fleet.journal.claim(run_id)
         return

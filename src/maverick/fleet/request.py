@@ -1,8 +1,10 @@
-"""What a run in a fleet begins with, as it is stored until a worker starts the run."""
+"""What a run in a fleet is asked for with: whose it is, its agent and its inputs, as they are stored until a worker starts it."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +17,51 @@ from maverick.model.media import MAX_BYTES
 
 _MOST_BYTES = 8 * 2**20
 """Of the inputs of a run, without images and documents."""
+_RUN_ID = re.compile(r"[\w.:-]{1,200}")
+_AGENT = re.compile(r"[^/@]{1,100}")
+_MAX_USER_ID = 300
+_MAX_REASON = 2_000
+DEFAULT_PRIORITY = 3
+"""The priority of a run that is given no other."""
+
+
+def check_run_id(run_id: str) -> None:
+    """Raise an InvalidInputError unless a fleet can have a run of this id, which Temporal sees."""
+    if not _RUN_ID.fullmatch(run_id):
+        raise _unfit("run_id", f"up to 200 letters, digits and any of '._:-', got {run_id[:200]!r}")
+
+
+def check_agent(name: str) -> None:
+    """Raise an InvalidInputError unless a fleet can have an agent of this name: it is part of the names of task queues."""
+    if not _AGENT.fullmatch(name) or not name.isprintable():
+        raise _unfit("agent", f"a name of up to 100 characters without '/' and '@', got {name[:200]!r}")
+
+
+def check_user(user_id: str | None) -> None:
+    """Raise an InvalidInputError unless a fleet can have runs of this user."""
+    if user_id is not None and not 0 < len(user_id) <= _MAX_USER_ID:
+        raise _unfit("user_id", f"1 to {_MAX_USER_ID} characters, got {len(user_id):,}")
+
+
+def check_reason(reason: str) -> None:
+    """Raise an InvalidInputError if a reason to stop a run is too long to be kept with it."""
+    if len(reason) > _MAX_REASON:
+        raise _unfit("reason", f"up to {_MAX_REASON:,} characters, got {len(reason):,}")
+
+
+def check_priority(priority: int) -> None:
+    """Raise an InvalidInputError unless a run can have this priority."""
+    if priority not in range(1, 6):
+        raise _unfit("priority", f"1 to 5, got {priority!r}")
+
+
+def fairness_key(user_id: str | None) -> str:
+    """The user's fairness key in Temporal: a hash, since user ids are often e-mail addresses."""
+    return "" if user_id is None else hashlib.sha256(user_id.encode()).hexdigest()[:32]
+
+
+def _unfit(field: str, expected: str) -> InvalidInputError:
+    return InvalidInputError(f"{field}: expected {expected}.", field=field)
 
 
 class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -31,7 +31,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from maverick.exceptions import InvalidInputError, NetworkError
 from maverick.fleet.client import Fleet
 from maverick.fleet.connection import reaching_temporal
-from maverick.fleet.names import DEFAULT_PRIORITY, check_agent, check_priority
+from maverick.fleet.request import DEFAULT_PRIORITY, check_agent, check_priority
 from maverick.runtime.event_log import log_failure
 
 BEGIN = "begin"

@@ -55,6 +55,8 @@ class FleetRecord(Struct, frozen=True, kw_only=True):
     created_at: float
 
 
+QUEUE = "maverick"
+"""The task queue of workflows, and how those of agents begin."""
 MAX_RUNS_PER_USER = 100
 """How many runs of a user are in progress at once, unless the settings say otherwise."""
 MAX_QUEUED_PER_USER = 10_000
@@ -81,14 +83,24 @@ _UNREACHABLE = (
     "worker IS NULL AND (NOT EXISTS (SELECT FROM maverick.runs WHERE runs.run_id = fleet_runs.run_id) "
     f"OR NOT {_HAS_WORKER})"
 )
+_MINE = "regexp_replace(queue, '/[^/]*$', '') = $1"
+"""Whether a run is of the fleet $1: another may share the database."""
 
 
 class FleetStore:
     """The fleet's tables, in the database of its journal."""
 
-    def __init__(self, journal: PostgresJournal, max_runs_per_user: int = MAX_RUNS_PER_USER) -> None:
+    def __init__(
+        self, journal: PostgresJournal, max_runs_per_user: int = MAX_RUNS_PER_USER, queue: str = QUEUE
+    ) -> None:
         self.journal = journal
         self.max_runs_per_user = max_runs_per_user
+        self.queue = queue
+        """How the names of the fleet's task queues begin."""
+
+    def has(self, record: FleetRecord) -> bool:
+        """Whether a run is of this fleet, and not of another in the same database."""
+        return record.queue.rpartition("/")[0] == self.queue
 
     # Runs -------------------------------------------------------------------------------------------------------
 
@@ -173,7 +185,10 @@ class FleetStore:
 
     async def users_waiting(self) -> list[str]:
         """The users who have runs that wait for others to end."""
-        found = await self._fetch("SELECT DISTINCT user_id FROM maverick.fleet_runs WHERE state = 'queued'")
+        found = await self._fetch(
+            f"SELECT DISTINCT user_id FROM maverick.fleet_runs WHERE state = 'queued' AND {_MINE}",  # noqa: S608 - our own
+            self.queue,
+        )
         return [row["user_id"] for row in found]
 
     async def get(self, run_id: str) -> FleetRecord | None:
@@ -321,8 +336,9 @@ class FleetStore:
     async def orphans(self) -> list[tuple[str, bytes]]:
         """The runs whose worker is not there, and the tokens of its attempts."""
         found = await self._fetch(
-            "SELECT run_id, token FROM maverick.fleet_runs WHERE worker IS NOT NULL AND state <> 'ended' "
-            "AND NOT EXISTS (SELECT FROM maverick.fleet_workers w WHERE w.worker = fleet_runs.worker)"
+            "SELECT run_id, token FROM maverick.fleet_runs WHERE worker IS NOT NULL AND state <> 'ended' "  # noqa: S608 - our own
+            f"AND {_MINE} AND NOT EXISTS (SELECT FROM maverick.fleet_workers w WHERE w.worker = fleet_runs.worker)",
+            self.queue,
         )
         return [(row["run_id"], row["token"]) for row in found]
 
@@ -330,7 +346,8 @@ class FleetStore:
         """The runs that no worker drives and that have not changed for some seconds, those first that wait longest."""
         return await self._records(
             f"SELECT {_COLUMNS} FROM maverick.fleet_runs WHERE state IN ('started', 'parked') AND worker IS NULL "  # noqa: S608 - our own names
-            "AND updated_at < now() - make_interval(secs => $1) ORDER BY state DESC, updated_at LIMIT $2",
+            f"AND {_MINE} AND updated_at < now() - make_interval(secs => $2) ORDER BY state DESC, updated_at LIMIT $3",
+            self.queue,
             settled_for,
             limit,
         )
@@ -338,8 +355,9 @@ class FleetStore:
     async def count_settled(self, *, settled_for: float) -> int:
         """How many runs have a workflow, and have not changed for some seconds."""
         found = await self._fetch(
-            "SELECT count(*) AS runs FROM maverick.fleet_runs WHERE state IN ('started', 'parked') "
-            "AND updated_at < now() - make_interval(secs => $1)",
+            "SELECT count(*) AS runs FROM maverick.fleet_runs WHERE state IN ('started', 'parked') "  # noqa: S608 - our own
+            f"AND {_MINE} AND updated_at < now() - make_interval(secs => $2)",
+            self.queue,
             settled_for,
         )
         return int(found[0]["runs"])
@@ -347,9 +365,10 @@ class FleetStore:
     async def decided(self) -> list[str]:
         """The runs that wait although a person has decided."""
         found = await self._fetch(
-            "SELECT DISTINCT fleet_runs.run_id FROM maverick.approvals "
+            "SELECT DISTINCT fleet_runs.run_id FROM maverick.approvals "  # noqa: S608 - our own
             "JOIN maverick.fleet_runs ON fleet_runs.run_id = split_part(approvals.run_id, '/', 1) "
-            "WHERE approvals.status IN ('approved', 'denied') AND state = 'parked' AND worker IS NULL"
+            f"WHERE approvals.status IN ('approved', 'denied') AND state = 'parked' AND worker IS NULL AND {_MINE}",
+            self.queue,
         )
         return [row["run_id"] for row in found]
 

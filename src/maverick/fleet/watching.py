@@ -1,25 +1,33 @@
-"""What a process hears of the runs it watches: that their journal has news, and the words of answers in progress."""
+"""What a process hears of the runs it watches: their state and result, news in their journal, words of answers in progress."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from maverick.exceptions import JournalError
+from maverick.exceptions import AgentError, InvalidInputError, JournalError, RunNotFoundError
 from maverick.fleet.live import RENEWS, WATCH_CHANNEL, LiveText
-from maverick.fleet.store import FleetStore
+from maverick.fleet.store import FleetState, FleetStore
 from maverick.journal import RunStatus
+from maverick.journal.playback import bare_loop, follow
 from maverick.journal.records import check_here
+from maverick.journal.store import ENDED
+from maverick.loop import AgentDefinition, AgentResult, AgentUsage, TerminateReason
+from maverick.loop.entries import Entry, OutputChecked, RunStarted
+from maverick.loop.machine import AgentLoop
+from maverick.loop.steps import Finish
 from maverick.runtime.event_log import log_failure
 
 _LOOKS = 1.0
@@ -35,6 +43,7 @@ _words = msgspec.json.Decoder(LiveText)
 class RunSnapshot(NamedTuple):
     """The state of a run and of its subagents' runs."""
 
+    run_id: str
     state: str | None
     """Its state in the fleet; ``None`` if the fleet does not have it."""
     agent: str
@@ -42,6 +51,74 @@ class RunSnapshot(NamedTuple):
     abort: str | None
     runs: dict[str, tuple[int, RunStatus]]
     """How many entries each has, and its status."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has ended, or will never begin.
+
+        Raises:
+            RunNotFoundError: There is no such run.
+            InvalidInputError: It could not be driven.
+        """
+        if self.state is None and self.run_id not in self.runs:
+            raise RunNotFoundError(run_id=self.run_id)
+        if self.run_id in self.runs and self.runs[self.run_id][1] in ENDED:
+            return True
+        if self.error and self.abort is None:
+            raise InvalidInputError(self.error, field="run_id")
+        return self.state == FleetState.ENDED and self.abort is not None
+
+    def aborted(self, loop: AgentLoop[Any] | None) -> AgentResult[Any]:
+        """The result of a run that was aborted when no worker could drive it; ``None`` if it never began."""
+        error = AgentError(self.error or "The run was aborted before a worker could drive it.")
+        if loop is not None:
+            return loop.outcome(TerminateReason.ABORTED, error)
+        return AgentResult(
+            success=False,
+            output=None,
+            errors=[error],
+            usage=AgentUsage(0, 0, None, 0),
+            terminate_reason=TerminateReason.ABORTED,
+            validated=False,
+        )
+
+
+def result_of(
+    entries: Sequence[Entry], snapshot: RunSnapshot, definition: AgentDefinition[Any] | None = None
+) -> AgentResult[Any]:
+    """The result of a run that is over.
+
+    Args:
+        entries: Its entries; none if it never began.
+        snapshot: Its state.
+        definition: Its agent. Without it, an answer of a declared type is what its JSON says, unchecked.
+
+    Raises:
+        InvalidInputError: The entries do not follow from each other with this agent, or without one.
+    """
+    loop = bare_loop() if definition is None else AgentLoop(definition, {})
+    for entry in entries:
+        follow(loop, entry)
+    if not isinstance(loop.step, Finish):
+        return snapshot.aborted(loop if entries else None)
+    result = loop.step.result
+    if definition is None and result.success and _is_typed(entries):
+        try:
+            return replace(result, output=json.loads(_changed_output(entries) or result.raw_content))
+        except ValueError:  # in a code fence, or between sentences: it takes the agent to read it
+            return replace(result, validated=False)
+    return result
+
+
+def _changed_output(entries: Sequence[Entry]) -> str:
+    """The output as JSON, if a validator has changed it."""
+    last = entries[-1]
+    return last.output if isinstance(last, OutputChecked) else ""
+
+
+def _is_typed(entries: Sequence[Entry]) -> bool:
+    start = entries[0]
+    return isinstance(start, RunStarted) and start.settings is not None and bool(start.settings.output)
 
 
 class Subscription:
@@ -125,7 +202,9 @@ class Feed:
         for row in rows:
             snapshot = snapshots.setdefault(
                 row["root"],
-                RunSnapshot(row["state"], row["agent"] or "", row["error"] or "", row["abort"], {}),
+                RunSnapshot(
+                    row["root"], row["state"], row["agent"] or "", row["error"] or "", row["abort"], {}
+                ),
             )
             if row["run_id"] is not None:
                 snapshot.runs[row["run_id"]] = row["entries"], RunStatus(row["status"])

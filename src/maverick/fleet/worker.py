@@ -15,20 +15,27 @@ from collections.abc import Callable, Coroutine, Mapping
 from datetime import timedelta
 from typing import Any
 
-from temporalio.worker import PollerBehaviorSimpleMaximum
+from temporalio.worker import (
+    CustomSlotSupplier,
+    FixedSizeSlotSupplier,
+    PollerBehaviorSimpleMaximum,
+    SlotMarkUsedContext,
+    SlotPermit,
+    SlotReleaseContext,
+    SlotReserveContext,
+    WorkerTuner,
+)
 from temporalio.worker import Worker as TemporalWorker
 
 from maverick.config import RateLimit
 from maverick.exceptions import MaverickError, NetworkError
-from maverick.fleet.adoption import Adoption
 from maverick.fleet.client import Fleet
 from maverick.fleet.driving import Offer, OwnDrive, RunDriver
 from maverick.fleet.liveness import Liveness
 from maverick.fleet.metrics import WorkerMetrics
 from maverick.fleet.rates import shared_rates
 from maverick.fleet.schedules import Schedules, ScheduleWorkflow
-from maverick.fleet.slots import RunSlots
-from maverick.fleet.workflow import HEARTBEAT, RunWorkflow
+from maverick.fleet.workflows import HEARTBEAT, RunWorkflow, Workflows
 from maverick.runtime.event_log import log_failure
 
 __all__ = ["Offer", "OwnDrive", "Worker"]
@@ -41,6 +48,9 @@ _THOROUGH = 60
 """One look in so many asks Temporal for every workflow."""
 _POLLERS = 2
 """Polls of a task queue at once."""
+_NEXT_POLL = 0.02
+"""Seconds that a poll has to find a run before the next begins."""
+_LOOK_AGAIN = 0.05
 
 
 class Worker:
@@ -71,7 +81,7 @@ class Worker:
         self._grace = grace
         self._rate_limits = rate_limits or {}
         self._driver = RunDriver(fleet, self.name, dict(agents), max_runs, self.metrics)
-        self._adoption = Adoption(fleet, self.metrics)
+        self._workflows = Workflows(fleet.temporal, fleet.store)
         self._schedules = Schedules(fleet)
         self._liveness: Liveness | None = None
         self._stopping = asyncio.Event()
@@ -134,7 +144,7 @@ class Worker:
                 self._max_runs,
                 hear=self._hear,
                 on_connected=lambda: self._do(self._driver.look_for_aborts()),
-                on_gone=lambda: self._do(self._adoption.take_over()),
+                on_gone=lambda: self._do(self._workflows.take_over(self.metrics.taken_over.inc)),
             )
             self._liveness.start()
             try:
@@ -178,7 +188,7 @@ class Worker:
                 ) from error
 
     def _workers(self, queues: list[str]) -> list[TemporalWorker]:
-        slots = RunSlots(lambda: self._driver.free if self.is_alive else 0, _POLLERS * len(queues))
+        slots = _RunSlots(lambda: self._driver.free if self.is_alive else 0, _POLLERS * len(queues))
         return [
             TemporalWorker(
                 self.fleet.temporal,
@@ -219,10 +229,12 @@ class Worker:
             if self._liveness is not None and self._liveness.sweeps:
                 thoroughly = looks % _THOROUGH == 0
                 if looks % _SWEEP == 0:
-                    await self._try(self._adoption.sweep(thoroughly=thoroughly))
+                    await self._try(
+                        self._workflows.sweep(thoroughly=thoroughly, on_taken=self.metrics.taken_over.inc)
+                    )
                 if thoroughly:
                     await self._try(self._schedules.restore())
-                await self._try(self._adoption.release_undelivered())
+                await self._try(self._workflows.release_undelivered())
                 looks += 1
                 await asyncio.sleep(_LOOKS)
             else:
@@ -242,7 +254,7 @@ class Worker:
         elif "abort" in message:
             self._do(self._driver.look_for_aborts())
         elif decided is not None and self._liveness is not None and self._liveness.sweeps:
-            self._do(self.fleet.wake(str(decided)))
+            self._do(self._workflows.wake(str(decided)))
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         """Start some work in the background."""
@@ -255,3 +267,44 @@ class Worker:
             await work
         except MaverickError as error:  # the next sweep may succeed
             log_failure(logging.WARNING, "fleet_work_failed", error, {"worker": self.name})
+
+
+class _RunSlots(CustomSlotSupplier):
+    """Lets a worker poll while ``free`` says that it may drive one more run, over all its task queues together.
+
+    A worker polls a queue for each version of each agent, and Temporal asks for a slot before it polls: if polls held slots, a
+    few idle queues would keep the others from being polled. So only runs hold slots. When few are free, polls begin one after
+    the other, so that the first of them can find a run before the next begins.
+    """
+
+    def __init__(self, free: Callable[[], int], pollers: int) -> None:
+        self._free = free
+        self._pollers = pollers
+        self._turn = asyncio.Lock()
+
+    @property
+    def tuner(self) -> WorkerTuner:
+        """What tells a Temporal worker."""
+        one = FixedSizeSlotSupplier(1)
+        return WorkerTuner.create_composite(
+            workflow_supplier=one, activity_supplier=self, local_activity_supplier=one, nexus_supplier=one
+        )
+
+    async def reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit:  # noqa: ARG002 - Temporal's interface
+        """Wait until one more run may be driven."""
+        async with self._turn:
+            while self._free() <= self._pollers:
+                await asyncio.sleep(_NEXT_POLL if self._free() > 0 else _LOOK_AGAIN)
+                if self._free() > 0:
+                    break
+        return SlotPermit()
+
+    def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:  # noqa: ARG002 - Temporal's interface
+        """Refuse: no run is driven without a poll."""
+        return None
+
+    def mark_slot_used(self, ctx: SlotMarkUsedContext) -> None:
+        """Nothing to do: the worker counts its runs."""
+
+    def release_slot(self, ctx: SlotReleaseContext) -> None:
+        """Nothing to do: the worker counts its runs."""

@@ -115,7 +115,7 @@ class FleetAnswers(AnswerService):
         began = time.monotonic()
         run = await self._fleet.start(fleet_name(job.agent), run_id=answer.run_id, user_id=answer.user_id)
         if is_new and job.goes_on:
-            await self._fleet.wake(answer.run_id)
+            await self._fleet.workflows.wake(answer.run_id)
         events, pause = run.events(after=stream.cursor), _SOON
         told = aiter(events)
         following = asyncio.ensure_future(anext(told, None))
@@ -270,4 +270,4 @@ def chat_drive(maker: AnswerMaker) -> OwnDrive:
         body = await maker.make(kept, signal, listener, lambda: last_event, filtered=False)
         return body.status is AnswerStatus.WAITING
 
-    return OwnDrive(drive)
+    return drive

@@ -16,7 +16,7 @@ from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
 from maverick.config import MaverickConfig
 from maverick.exceptions import InvalidInputError
-from maverick.fleet.names import DEFAULT_PRIORITY
+from maverick.fleet.request import DEFAULT_PRIORITY
 
 HERE = "fleet"
 """What stands for the fleet in the settings, in place of an address."""

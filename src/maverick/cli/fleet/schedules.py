@@ -11,7 +11,7 @@ from maverick.cli.formatting import Column
 from maverick.cli.runs.console import Console
 from maverick.cli.settings import load_settings
 from maverick.fleet import Fleet
-from maverick.fleet.names import DEFAULT_PRIORITY
+from maverick.fleet.request import DEFAULT_PRIORITY
 from maverick.fleet.schedules import ScheduleRecord, Schedules
 
 _COLUMNS = (Column("NAME"), Column("TIMES"), Column("ZONE"), Column("AGENT", shrinks=True), Column("NEXT"))

@@ -9,8 +9,8 @@ from maverick.cli.fleet.connection import with_fleet
 from maverick.cli.formatting import Column, age, counted
 from maverick.cli.runs.console import Console
 from maverick.fleet import Fleet
-from maverick.fleet.overview import Overview, fleet_overview
 from maverick.fleet.schedules import Schedules
+from maverick.fleet.status import Overview, fleet_overview
 
 _WORKERS = (
     Column("WORKER", shrinks=True),

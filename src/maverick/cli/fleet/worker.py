@@ -20,8 +20,8 @@ from maverick.config import MaverickConfig
 from maverick.config.installation import extra_needed
 from maverick.exceptions import AgentError, InvalidInputError, MaverickError
 from maverick.fleet import Fleet
-from maverick.fleet.health import serve_health
-from maverick.fleet.names import check_agent
+from maverick.fleet.request import check_agent
+from maverick.fleet.status import serve_health
 from maverick.fleet.worker import Offer, OwnDrive, Worker
 from maverick.runtime import AgentExecutor
 
