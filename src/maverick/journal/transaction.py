@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from maverick.exceptions import ToolError
+from maverick.journal.records import Append
 from maverick.model import Blob
 
 R = TypeVar("R")
@@ -88,11 +89,20 @@ class PendingWrite(Generic[R]):
     """A write that a task in an event loop waits for.
 
     The writer sets ``value`` or ``error``, wherever it runs; ``settle`` is called in the event loop.
+
+    Args:
+        run_id: The run it is about.
+        work: What makes it, given a connection.
+        append: The entries it adds, if it does nothing else: they may be added together with those of other runs.
     """
 
-    __slots__ = ("_answer", "_settled", "error", "loop", "value")
+    __slots__ = ("_answer", "_settled", "append", "error", "loop", "run_id", "value", "work")
 
-    def __init__(self) -> None:
+    def __init__(self, run_id: str, work: Callable[[Any], Any], append: Append | None = None) -> None:
+        self.run_id = run_id
+        self.work = work
+        # Words that are taken in are no entries like any other.
+        self.append = None if append is None or append.heard else append
         self.loop = asyncio.get_running_loop()
         self.value: Any = None
         self.error: BaseException | None = None

@@ -10,20 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from maverick.exceptions import JournalError
-from maverick.journal.damage import Row
 from maverick.journal.sql import SqlConnection
-
-
-class Statement(Protocol):
-    """A statement the server has parsed."""
-
-    async def fetch(self, *values: Any) -> list[Row]:
-        """Run it."""
-        ...
-
-    def get_statusmsg(self) -> str:
-        """What the server said of its last run, such as ``UPDATE 3``."""
-        ...
 
 
 class Connection(SqlConnection, Protocol):
@@ -33,7 +20,7 @@ class Connection(SqlConnection, Protocol):
         """Run a statement, or several without values; returns what the server said of the last."""
         ...
 
-    async def prepare(self, statement: str) -> Statement:
+    async def prepare(self, statement: str) -> Any:  # noqa: ANN401 - asyncpg has no types
         """Have a statement parsed."""
         ...
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from maverick.exceptions import MaverickError
@@ -97,20 +98,6 @@ async def write_all(connection: Connection, appends: Sequence[Append]) -> set[st
 # Group commit ---------------------------------------------------------------------------------------------------
 
 
-class _Job(PendingWrite[R]):
-    """A write that a task waits for."""
-
-    __slots__ = ("append", "run_id", "work")
-
-    def __init__(
-        self, run_id: str, work: Callable[[Connection], Awaitable[R]], append: Append | None = None
-    ) -> None:
-        super().__init__()
-        self.run_id = run_id
-        self.work = work
-        self.append = append
-
-
 class PostgresWriter:
     """Runs writes on one connection, many to a transaction.
 
@@ -120,22 +107,21 @@ class PostgresWriter:
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
-        self._jobs: list[_Job[Any]] = []
+        self._jobs: list[PendingWrite[Any]] = []
         self._task: asyncio.Task[None] | None = None
 
     async def write(self, run_id: str, work: Callable[[Connection], Awaitable[R]]) -> R:
         """Have a write of a run done; the server has it on its disk when this returns."""
-        return await self._queued(_Job(run_id, work)).outcome()
+        job: PendingWrite[R] = PendingWrite(run_id, work)
+        return await self._queued(job).outcome()
 
     async def append(self, append: Append) -> tuple[int, bytes] | None:
         """Have entries added to a run; the server has them on its disk when this returns."""
-        # Words that are taken in are no entries like any other, which may be added together with those of other runs.
-        together = None if append.heard else append
-        return await self._queued(
-            _Job(append.lease.run_id, lambda db: write_entries(db, append), together)
-        ).appended()
+        job: PendingWrite[tuple[int, bytes] | None]
+        job = PendingWrite(append.lease.run_id, lambda db: write_entries(db, append), append)
+        return await self._queued(job).appended()
 
-    def _queued(self, job: _Job[R]) -> _Job[R]:
+    def _queued(self, job: PendingWrite[R]) -> PendingWrite[R]:
         self._jobs.append(job)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._write_all())
@@ -154,14 +140,14 @@ class PostgresWriter:
         finally:
             self._task = None
 
-    async def _write(self, jobs: list[_Job[Any]]) -> None:
+    async def _write(self, jobs: list[PendingWrite[Any]]) -> None:
         failed = _NOT_WRITTEN
         try:
             async with self._database.writing() as connection:
                 transaction = SteppedTransaction(connection)
                 # A write that claims a run, or adds one, locks the caller's run and then its subagents'. Entries are
                 # added after it, or two processes that do both could wait for each other.
-                for job in sorted((job for job in jobs if job.append is None), key=_lock_order):
+                for job in sorted((job for job in jobs if job.append is None), key=attrgetter("run_id")):
                     await self._attempt(transaction, job)
                 appends = [job for job in jobs if job.append is not None]
                 for job in await self._append_together(transaction, appends):
@@ -178,8 +164,8 @@ class PostgresWriter:
                 job.settle()
 
     async def _append_together(
-        self, transaction: SteppedTransaction, jobs: list[_Job[Any]]
-    ) -> list[_Job[Any]]:
+        self, transaction: SteppedTransaction, jobs: list[PendingWrite[Any]]
+    ) -> list[PendingWrite[Any]]:
         """Add what can be added in one statement; returns the writes that are left, in the order of their locks."""
         together = {job.run_id: job.append for job in reversed(jobs) if job.append is not None}
         appended: set[str] = set()
@@ -190,9 +176,9 @@ class PostgresWriter:
                 if transaction.is_broken:
                     raise  # else one of them is at fault, and each has its own try
         left = [job for job in jobs if job.run_id not in appended or job.append is not together[job.run_id]]
-        return sorted(left, key=_lock_order)
+        return sorted(left, key=attrgetter("run_id"))
 
-    async def _attempt(self, transaction: SteppedTransaction, job: _Job[Any]) -> None:
+    async def _attempt(self, transaction: SteppedTransaction, job: PendingWrite[Any]) -> None:
         try:
             job.value = await transaction.step(job.work)
         except Exception as error:
@@ -200,11 +186,7 @@ class PostgresWriter:
                 raise
             self._fail([job], _NOT_WRITTEN, error)
 
-    def _fail(self, jobs: list[_Job[Any]], failed: str, error: Exception) -> None:
+    def _fail(self, jobs: list[PendingWrite[Any]], failed: str, error: Exception) -> None:
         for job in jobs:
             if job.error is None:
                 job.error = error if isinstance(error, MaverickError) else self._database.error(failed, error)
-
-
-def _lock_order(job: _Job[Any]) -> str:
-    return job.run_id

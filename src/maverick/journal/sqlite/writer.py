@@ -135,18 +135,7 @@ def _placeholders(rows: Sequence[_Row]) -> str:
 # Group commit ---------------------------------------------------------------------------------------------------
 
 
-class _Job(PendingWrite[R]):
-    """A write that a task waits for."""
-
-    __slots__ = ("append", "work")
-
-    def __init__(self, work: Callable[[sqlite3.Connection], R], append: Append | None = None) -> None:
-        super().__init__()
-        self.work = work
-        self.append = append
-
-
-_Jobs = queue.SimpleQueue[_Job[Any] | None]
+_Jobs = queue.SimpleQueue[PendingWrite[Any] | None]
 """The writes of one thread, in order; ``None`` is the last."""
 
 
@@ -172,16 +161,16 @@ class SqliteWriter:
 
         It may be tried again after it was rolled back, so it does nothing but use the connection.
         """
-        return await self._queued(_Job(work)).outcome()
+        job: PendingWrite[R] = PendingWrite("", work)
+        return await self._queued(job).outcome()
 
     async def append(self, append: Append) -> tuple[int, bytes] | None:
         """Have entries added to a run; they are on the disk when this returns."""
-        # Words that are taken in are no entries like any other, which may be added together with those of other runs.
-        return await self._queued(
-            _Job(lambda db: write_entries(db, append), None if append.heard else append)
-        ).appended()
+        job: PendingWrite[tuple[int, bytes] | None]
+        job = PendingWrite(append.lease.run_id, lambda db: write_entries(db, append), append)
+        return await self._queued(job).appended()
 
-    def _queued(self, job: _Job[R]) -> _Job[R]:
+    def _queued(self, job: PendingWrite[R]) -> PendingWrite[R]:
         with self._guard:
             if self._thread is None:
                 self._jobs = queue.SimpleQueue()
@@ -228,7 +217,7 @@ class SqliteWriter:
                 f"The journal {self._path!r} was moved or deleted while in use. Put it back, then resume the run."
             )
 
-    def _commit(self, connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> None:
+    def _commit(self, connection: sqlite3.Connection, jobs: list[PendingWrite[Any]]) -> None:
         self._lock.acquire_next()  # a tool's transaction has a limited time
         try:
             if not self._all_at_once(connection, jobs):
@@ -237,7 +226,7 @@ class SqliteWriter:
         finally:
             self._lock.release()
 
-    def _all_at_once(self, connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> bool:
+    def _all_at_once(self, connection: sqlite3.Connection, jobs: list[PendingWrite[Any]]) -> bool:
         """Make all writes in one transaction; says whether it went well. One that fails undoes them all."""
         begin(connection)
         try:
@@ -249,7 +238,7 @@ class SqliteWriter:
         connection.execute("COMMIT" if done else "ROLLBACK")
         return done
 
-    def _on_its_own(self, connection: sqlite3.Connection, job: _Job[Any]) -> None:
+    def _on_its_own(self, connection: sqlite3.Connection, job: PendingWrite[Any]) -> None:
         begin(connection)
         try:
             job.value = job.work(connection)
@@ -274,9 +263,9 @@ def _file_at(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _take(queued: _Jobs) -> tuple[list[_Job[Any]], bool]:
+def _take(queued: _Jobs) -> tuple[list[PendingWrite[Any]], bool]:
     """Wait for a write and take all others that are there; ``False`` when it was the last."""
-    jobs: list[_Job[Any]] = []
+    jobs: list[PendingWrite[Any]] = []
     item = queued.get()
     while item is not None:
         jobs.append(item)
@@ -286,7 +275,7 @@ def _take(queued: _Jobs) -> tuple[list[_Job[Any]], bool]:
     return jobs, False
 
 
-def _do_all(connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> bool:
+def _do_all(connection: sqlite3.Connection, jobs: list[PendingWrite[Any]]) -> bool:
     """Do what the writes ask for, in their order, and entries of neighbours at once; says whether all of it was done."""
     for _, neighbours in groupby(jobs, lambda job: job.append is None):
         group = list(neighbours)
@@ -300,9 +289,9 @@ def _do_all(connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> bool:
     return True
 
 
-def _settle(jobs: list[_Job[Any]]) -> None:
+def _settle(jobs: list[PendingWrite[Any]]) -> None:
     """Tell those who wait, waking each event loop once."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Job[Any]]] = defaultdict(list)
+    by_loop: dict[asyncio.AbstractEventLoop, list[PendingWrite[Any]]] = defaultdict(list)
     for job in jobs:
         by_loop[job.loop].append(job)
     for loop, settled in by_loop.items():
@@ -312,6 +301,6 @@ def _settle(jobs: list[_Job[Any]]) -> None:
             continue
 
 
-def _settle_all(jobs: list[_Job[Any]]) -> None:
+def _settle_all(jobs: list[PendingWrite[Any]]) -> None:
     for job in jobs:
         job.settle()
