@@ -232,10 +232,9 @@ class SqliteConnection:
 
     def query(self, statement: str, values: Sequence[Any]) -> Sequence[Row]:
         """Run a statement; returns its rows."""
-        plain = [json.dumps(value) if isinstance(value, list) else value for value in values]
         cursor = self.raw.cursor()
         cursor.row_factory = sqlite3.Row
-        return cursor.execute(_translated(statement), plain).fetchall()
+        return cursor.execute(_translated(statement), _named(values)).fetchall()
 
     async def fetch(self, statement: str, *values: Any) -> Sequence[Row]:
         """Run a statement; returns its rows."""
@@ -243,14 +242,22 @@ class SqliteConnection:
 
     async def executemany(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
         """Run a statement once for each of the values."""
-        self.raw.executemany(_translated(statement), values)
+        self.raw.executemany(_translated(statement), map(_named, values))
 
 
 @cache
 def _translated(statement: str) -> str:
     """A statement of Postgres' in SQLite's words: a file has no schemas, and one writer, who locks nothing."""
     unlocked = _LOCK.sub("", statement.replace("maverick.", ""))
-    return _ANY.sub(r"IN (SELECT value FROM json_each(?\1))", unlocked).replace("$", "?")
+    return _ANY.sub(r"IN (SELECT value FROM json_each($\1))", unlocked).replace("$", ":v")
+
+
+def _named(values: Sequence[Any]) -> dict[str, Any]:
+    """Values by name: Python 3.12 warns of those for ``?1``, as if that were a name."""
+    return {
+        f"v{number}": json.dumps(value) if isinstance(value, list) else value
+        for number, value in enumerate(values, start=1)
+    }
 
 
 # Who writes next ------------------------------------------------------------------------------------------------
