@@ -44,6 +44,18 @@ async def test_a_run_whose_workflow_is_lost_is_started_again_and_once_however_ma
     assert record.status is RunStatus.COMPLETE
 
 
+async def test_a_fleet_leaves_the_runs_of_another_in_the_same_database_alone(
+    fleet: Fleet, postgres_url: str
+) -> None:
+    async with Fleet(fleet.temporal, PostgresJournal(postgres_url), f"{fleet.queue}/b") as other:
+        queue = other.queue_of("clerk")
+        await other.store.add("theirs", "clerk", None, 3, RunRequest(inputs={"prompt": "Go."}), queue)
+
+        assert await fleet.adopt() == []
+        assert await other.adopt() == ["theirs"]
+        await other.workflows.close("theirs")
+
+
 async def test_the_runs_of_a_server_that_was_wiped_go_on_at_a_new_one(postgres_url: str) -> None:
     with running_server() as (address, old):
         async with await Fleet.connect(temporal=address, journal=PostgresJournal(postgres_url)) as fleet:

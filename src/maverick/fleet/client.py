@@ -31,7 +31,7 @@ from maverick.fleet.workflows import Workflows
 from maverick.journal import RunRecord, RunStatus
 from maverick.journal.approvals import decided_by_the_run
 from maverick.journal.postgres.journal import PostgresJournal
-from maverick.journal.store import ENDED
+from maverick.journal.records import ENDED
 from maverick.journal.words import RESUMABLE_REASONS
 from maverick.loop import AgentDefinition, AgentResult
 from maverick.model import Part

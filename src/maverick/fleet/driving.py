@@ -31,7 +31,7 @@ from maverick.fleet.metrics import WorkerMetrics
 from maverick.fleet.request import RunRequest
 from maverick.fleet.store import FleetRecord, FleetState
 from maverick.fleet.workflows import DRIVE, Drive, DriveEnd
-from maverick.journal.store import ENDED
+from maverick.journal.records import ENDED
 from maverick.loop import AgentDefinition, TerminateReason
 from maverick.loop.fingerprint import Fingerprint
 from maverick.runtime import AbortSignal, AgentExecutor

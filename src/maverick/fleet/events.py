@@ -21,7 +21,7 @@ from maverick.fleet.live import LiveText
 from maverick.fleet.watching import Feed
 from maverick.journal import Journal, RunStatus
 from maverick.journal.playback import bare_loop, follow
-from maverick.journal.store import ENDED
+from maverick.journal.records import ENDED
 from maverick.loop.entries import (
     Entry,
     Interrupted,

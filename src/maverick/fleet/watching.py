@@ -22,8 +22,7 @@ from maverick.fleet.live import RENEWS, WATCH_CHANNEL, LiveText
 from maverick.fleet.store import FleetState, FleetStore
 from maverick.journal import RunStatus
 from maverick.journal.playback import bare_loop, follow
-from maverick.journal.records import check_here
-from maverick.journal.store import ENDED
+from maverick.journal.records import ENDED, check_here
 from maverick.loop import AgentDefinition, AgentResult, AgentUsage, TerminateReason
 from maverick.loop.entries import Entry, OutputChecked, RunStarted
 from maverick.loop.machine import AgentLoop

@@ -11,6 +11,7 @@ from maverick.exceptions import ApprovalError, LeaseLostError, RunExistsError, R
 from maverick.journal.codec import VERSION
 from maverick.journal.records import (
     MOST_WAITING,
+    UNFINISHED,
     Append,
     Approval,
     ApprovalStatus,
@@ -21,7 +22,7 @@ from maverick.journal.records import (
     RunStatus,
 )
 from maverick.journal.store import Journal
-from maverick.journal.words import HEARS, RESUMABLE_REASONS
+from maverick.journal.words import RESUMABLE_REASONS
 from maverick.model import Blob
 
 
@@ -147,7 +148,7 @@ class MemoryJournal(Journal):
 
     async def _say(self, run_id: str, payload: bytes, blobs: Sequence[Blob]) -> bool:
         kept = self._kept(run_id)
-        hears = kept.record.status in HEARS or kept.record.reason in RESUMABLE_REASONS
+        hears = kept.record.status in UNFINISHED or kept.record.reason in RESUMABLE_REASONS
         if not hears or len(kept.words) >= MOST_WAITING:
             return False
         self._said += 1

@@ -30,10 +30,12 @@ class RunStatus(StrEnum):
     """It ended without one."""
 
 
+ENDED = (RunStatus.COMPLETE, RunStatus.STOPPED)
+"""The statuses of a run that has ended."""
+UNFINISHED = (RunStatus.RUNNING, RunStatus.WAITING)
+"""The statuses of a run that is in progress, or waits; sooner or later it takes in what is said to it."""
 DAMAGED = "damaged"
 """The reason of a run that was partly recovered from a damaged journal."""
-
-
 MOST_WAITING = 100
 """How many words may wait for one run."""
 

@@ -88,26 +88,18 @@ def redact_text(text: str) -> str:
     return text
 
 
-def redact(value: object, *, by_name: bool = True) -> object:
-    """A JSON value with every recognised secret replaced.
-
-    Args:
-        value: What ``json.loads`` could have returned.
-        by_name: Whether what stands under a key such as ``password`` is a secret. In a JSON schema it is a
-            description of one.
-    """
+def redact(value: object) -> object:
+    """A value that ``json.loads`` could have returned with every recognised secret replaced."""
     match value:
         case str():
             return redact_text(value)
         case Mapping():
             return {
-                redact_text(key): REDACTED
-                if by_name and is_secret_name(key) and _tells_something(item)
-                else redact(item, by_name=by_name)
+                redact_text(key): REDACTED if is_secret_name(key) and _tells_something(item) else redact(item)
                 for key, item in value.items()
             }
         case list() | tuple():
-            return [redact(item, by_name=by_name) for item in value]
+            return [redact(item) for item in value]
     return value
 
 

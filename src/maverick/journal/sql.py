@@ -17,6 +17,7 @@ from maverick.journal.damage import Row, read_approval, read_approvals, read_rec
 from maverick.journal.records import (
     MOST_WAITING,
     RUN_COLUMNS,
+    UNFINISHED,
     Append,
     Approval,
     ApprovalStatus,
@@ -27,7 +28,7 @@ from maverick.journal.records import (
     RunStatus,
 )
 from maverick.journal.store import Journal
-from maverick.journal.words import HEARS, RESUMABLE_REASONS
+from maverick.journal.words import RESUMABLE_REASONS
 from maverick.model import Blob
 
 R = TypeVar("R")
@@ -73,7 +74,7 @@ _DELETE_UNNAMED = """
 # It locks the run, so that words get their numbers in the order in which they are committed.
 _ADD_WORDS = f"""
     UPDATE maverick.runs SET words = words + 1 WHERE run_id = $1 AND words < {MOST_WAITING}
-    AND (status IN {tuple(map(str, HEARS))} OR reason IN {tuple(RESUMABLE_REASONS)}) RETURNING 1
+    AND (status IN {tuple(map(str, UNFINISHED))} OR reason IN {tuple(RESUMABLE_REASONS)}) RETURNING 1
 """  # noqa: S608 - our own values
 _INSERT_WORDS = "INSERT INTO maverick.words (run_id, payload) VALUES ($1, $2)"
 

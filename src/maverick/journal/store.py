@@ -24,6 +24,8 @@ from maverick.journal.approvals import ApprovalStore
 from maverick.journal.codec import blobs_in, decode_entry, encode_entry
 from maverick.journal.damage import damaged_blob, damaged_run
 from maverick.journal.records import (
+    ENDED,
+    UNFINISHED,
     Append,
     Lease,
     RunCopy,
@@ -39,10 +41,6 @@ from maverick.journal.words import decode_words, unheard, words_for
 from maverick.loop.entries import Entry
 from maverick.model import Blob, Part
 
-ENDED = (RunStatus.COMPLETE, RunStatus.STOPPED)
-"""The statuses of a run that has ended."""
-UNFINISHED = (RunStatus.RUNNING, RunStatus.WAITING)
-"""The statuses of a run that is in progress, or waits."""
 _PAGE = 256
 _ALL = 1_000_000
 

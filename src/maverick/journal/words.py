@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from maverick.exceptions import InvalidInputError, JournalDamagedError
 from maverick.journal.codec import VERSION, blobs_in, decode_entry
-from maverick.journal.records import MOST_WAITING, RunRecord, RunStatus
+from maverick.journal.records import MOST_WAITING, UNFINISHED, RunRecord
 from maverick.loop.entries import Said
 from maverick.loop.result import RESUMABLE
 from maverick.model import Document, Image, Part, Text
@@ -16,8 +16,6 @@ from maverick.model.message import describe_part, parts_of
 _MOST_TEXT = 100_000
 _MOST_PARTS = 100
 
-HEARS = (RunStatus.RUNNING, RunStatus.WAITING)
-"""The statuses in which a run takes in words sooner or later."""
 RESUMABLE_REASONS = sorted(reason.value for reason in RESUMABLE)
 """Why a run has stopped that may be resumed, and takes in words then."""
 
@@ -56,7 +54,7 @@ def decode_words(payload: bytes) -> Said:
 
 def unheard(record: RunRecord) -> InvalidInputError:
     """The error for words that a run cannot take in."""
-    if record.status in HEARS or record.reason in RESUMABLE_REASONS:
+    if record.status in UNFINISHED or record.reason in RESUMABLE_REASONS:
         return InvalidInputError(
             f"{MOST_WAITING} messages already wait for the run {record.run_id!r}. Resume it, so that it takes them in.",
             field="content",

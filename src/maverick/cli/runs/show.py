@@ -18,7 +18,7 @@ from maverick.cli.runs.pending import pending_in, pending_lines
 from maverick.cli.screen import one_line, printable, shown_call
 from maverick.journal import Journal, RunRecord
 from maverick.journal.damage import damaged_run
-from maverick.journal.store import ENDED
+from maverick.journal.records import ENDED
 from maverick.journal.timeline import FAILED, Timeline, ToolLine, TurnLine
 from maverick.loop.entries import RunStarted
 from maverick.model import Usage

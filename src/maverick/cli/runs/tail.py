@@ -13,8 +13,7 @@ from maverick.cli.json_text import json_text
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.in_fleet import follow_words, state_in_fleet
 from maverick.cli.screen import one_line, printable, shown_call
-from maverick.journal.records import StoredEntry
-from maverick.journal.store import ENDED
+from maverick.journal.records import ENDED, StoredEntry
 from maverick.loop.entries import (
     ApprovalDecided,
     CallRuled,
