@@ -70,13 +70,13 @@ async def journal(shelf: KeptShelf) -> AsyncIterator[Journal]:
 
 async def make_table(journal: Journal) -> None:
     async with journal.transaction(await journal.create(record("table"), [])) as transaction:
-        await transaction.session.execute("CREATE TABLE payments (payee VARCHAR(40) PRIMARY KEY)")
+        await transaction.execute("CREATE TABLE payments (payee VARCHAR(40) PRIMARY KEY)")
         await transaction.commit(notes("made"))
 
 
 async def payees(journal: Journal) -> list[str]:
     async with journal.transaction(await journal.claim("table")) as transaction:
-        rows = await transaction.session.fetch("SELECT payee FROM payments ORDER BY payee")
+        rows = await transaction.fetch("SELECT payee FROM payments ORDER BY payee")
     return [row["payee"] for row in rows]
 
 
@@ -317,7 +317,7 @@ async def test_tools_that_hold_their_connections_keep_no_reader_out(postgres_url
     async def hold(journal: Journal, number: int) -> None:
         lease = await journal.create(record(f"r{number}"), [])
         async with journal.transaction(lease) as transaction:
-            await transaction.session.execute("INSERT INTO payments VALUES ($1)", str(number))
+            await transaction.execute("INSERT INTO payments VALUES ($1)", str(number))
             holding.set()
             await enough.wait()
             await transaction.commit(notes("held"))

@@ -83,9 +83,7 @@ class Errands:
     async def prepare(self, journal: Journal, run_id: str) -> None:
         """Make the table of bookings, by a run of its own."""
         async with journal.transaction(await journal.create(record(run_id), [])) as transaction:
-            await transaction.session.execute(
-                "CREATE TABLE bookings (run_id TEXT NOT NULL, item TEXT NOT NULL)"
-            )
+            await transaction.execute("CREATE TABLE bookings (run_id TEXT NOT NULL, item TEXT NOT NULL)")
             await transaction.commit([])
 
     async def booked(self, run_id: str) -> list[str]:
@@ -93,7 +91,7 @@ class Errands:
         async with self.shelf.open() as journal:
             lease = await journal.claim("table")
             async with journal.transaction(lease) as transaction:
-                return sorted(row["item"] for row in await transaction.session.fetch(self._booked, run_id))
+                return sorted(row["item"] for row in await transaction.fetch(self._booked, run_id))
 
 
 async def fail_and_recover(errands: Errands, journal: Journal, run_id: str, fault: Fault) -> bool:

@@ -120,7 +120,7 @@ async def test_a_tool_whose_commit_is_not_answered_may_not_go_on(postgres_url: s
     ):
         lease = await journal.create(record(), [])
         async with journal.transaction(lease) as transaction:
-            await transaction.session.execute("INSERT INTO effects VALUES ($1)", 1)
+            await transaction.execute("INSERT INTO effects VALUES ($1)", 1)
             cut.arm()
             with pytest.raises(LeaseLostError, match="it is unknown whether it was made"):
                 await transaction.commit(notes("done"))

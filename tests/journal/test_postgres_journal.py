@@ -231,10 +231,10 @@ async def test_a_connection_that_breaks_under_a_tool_undoes_its_effect(postgres_
     async with PostgresJournal(postgres_url) as journal:
         lease = await journal.create(record(), [])
         async with journal.transaction(lease) as transaction:
-            await transaction.session.execute("INSERT INTO effects VALUES ($1)", 1)
+            await transaction.execute("INSERT INTO effects VALUES ($1)", 1)
             await disconnect_everybody(postgres_url)
             with pytest.raises(ToolError, match="refused"):
-                await transaction.session.execute("INSERT INTO effects VALUES ($1)", 2)
+                await transaction.execute("INSERT INTO effects VALUES ($1)", 2)
             with pytest.raises(ToolError, match="Nothing has happened"):
                 await transaction.commit(notes("done"))
 
@@ -249,7 +249,7 @@ async def test_tools_wait_for_a_free_connection(postgres_url: str) -> None:
 
         async def act(number: int) -> None:
             async with journal.transaction(lease) as transaction:
-                await transaction.session.fetch("SELECT 1")
+                await transaction.fetch("SELECT 1")
                 await transaction.commit(notes(str(number)))
 
         await asyncio.gather(*map(act, range(5)))
@@ -261,10 +261,10 @@ async def test_a_tool_that_gets_no_connection_in_time_is_a_typed_error(postgres_
     async with PostgresJournal(postgres_url, pool_size=1, timeout=2.0) as journal:
         lease = await journal.create(record(), [])
         async with journal.transaction(lease) as holder, journal.transaction(lease) as waiting:
-            await holder.session.fetch("SELECT 1")
+            await holder.fetch("SELECT 1")
 
             with pytest.raises(ToolError, match="refused"):
-                await waiting.session.fetch("SELECT 1")
+                await waiting.fetch("SELECT 1")
             assert (await journal.get("r")).run_id == "r"
 
 
@@ -273,7 +273,7 @@ async def test_a_statement_that_takes_too_long_is_a_typed_error(postgres_url: st
         lease = await journal.create(record(), [])
         async with journal.transaction(lease) as transaction:
             with pytest.raises(ToolError, match="refused"):
-                await transaction.session.fetch("SELECT pg_sleep(30)")
+                await transaction.fetch("SELECT pg_sleep(30)")
 
         await journal.append(lease, notes("on"))
 
@@ -282,10 +282,10 @@ async def test_a_journal_closed_with_a_tool_at_work_lets_go_of_it(postgres_url: 
     journal = PostgresJournal(postgres_url, timeout=2.0)
     lease = await journal.create(record(), [])
     async with journal.transaction(lease) as transaction:
-        await transaction.session.fetch("SELECT 1")
+        await transaction.fetch("SELECT 1")
         await journal.aclose()
         with pytest.raises(ToolError):
-            await transaction.session.fetch("SELECT 1")
+            await transaction.fetch("SELECT 1")
 
     open_connections = await run_statement(
         postgres_url,
@@ -347,9 +347,9 @@ async def test_the_values_a_server_repeats_in_its_errors_are_not_passed_on(postg
     async with PostgresJournal(postgres_url) as journal:
         lease = await journal.create(record(), [])
         async with journal.transaction(lease) as transaction:
-            await transaction.session.execute("INSERT INTO people VALUES ($1)", "a secret name")
+            await transaction.execute("INSERT INTO people VALUES ($1)", "a secret name")
             with pytest.raises(ToolError) as told:
-                await transaction.session.execute("INSERT INTO people VALUES ($1)", "a secret name")
+                await transaction.execute("INSERT INTO people VALUES ($1)", "a secret name")
 
     assert "a secret name" not in str(told.value)
 

@@ -278,7 +278,7 @@ async def test_a_tool_that_can_not_have_the_file_fails_without_effect(
         async with journal.transaction(lease) as transaction:
             for _ in range(2):
                 with pytest.raises(Exception, match="locked") as refused:
-                    await transaction.session.execute("INSERT INTO effects VALUES (1)")
+                    await transaction.execute("INSERT INTO effects VALUES (1)")
                 assert refused.type.__name__ == "ToolError"
             with pytest.raises(JournalError, match="Nothing has happened"):
                 await transaction.commit(notes("done"))
@@ -294,7 +294,7 @@ async def test_a_tool_that_holds_the_file_for_too_long_holds_nobody_up_for_ever(
         lease = await journal.create(record(), [])
         other = await journal.create(record("other"), [])
         async with journal.transaction(lease) as transaction:
-            await transaction.session.execute("CREATE TABLE effects (x)")
+            await transaction.execute("CREATE TABLE effects (x)")
             await journal.append(other, notes("waited"))
             with pytest.raises(ToolError, match=r"held the journal.*Nothing has happened"):
                 await transaction.commit(notes("done"))

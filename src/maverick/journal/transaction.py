@@ -46,16 +46,11 @@ def forbidden(word: str) -> ToolError:
     )
 
 
-class Transaction(ABC):
+class Transaction(Session, ABC):
     """An open transaction: commit it with the entry that tells of it, or leave it and nothing has happened."""
 
     escaped = False
     """Whether the tool managed to commit it by itself, so that it is unknown what has happened."""
-
-    @property
-    @abstractmethod
-    def session(self) -> Session:
-        """What the tool works with."""
 
     @abstractmethod
     async def commit(self, payloads: Sequence[bytes], blobs: Sequence[Blob] = ()) -> None:

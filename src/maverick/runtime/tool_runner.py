@@ -197,7 +197,7 @@ class ToolRunner:
         committed = False
         try:
             async with opened as transaction:
-                finished = await self._attempt(planned, ready, began, transaction.session)
+                finished = await self._attempt(planned, ready, began, transaction)
                 if transaction.escaped:
                     finished = self._finished(planned, ToolOutcome.UNKNOWN, _ESCAPED, began)
                 # A call that was cut off has its result already, however late and well it ends.

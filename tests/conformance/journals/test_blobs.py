@@ -96,11 +96,11 @@ async def test_a_tools_transaction_keeps_its_blobs_or_nothing(kept: Journal) -> 
     lease, done, undone = await kept.create(record(), notes("one")), document("done"), document("undone")
 
     async with kept.transaction(lease) as transaction:
-        await transaction.session.fetch("SELECT 1")
+        await transaction.fetch("SELECT 1")
         await transaction.commit([seen(done)], [done.blob])
     await kept.claim("r")
     async with kept.transaction(lease) as transaction:
-        await transaction.session.fetch("SELECT 1")
+        await transaction.fetch("SELECT 1")
         with pytest.raises(LeaseLostError):
             await transaction.commit([seen(undone)], [undone.blob])
 
@@ -132,7 +132,7 @@ async def test_what_is_missing_or_damaged_is_named(kept_shelf: KeptShelf, change
     async with kept_shelf.open() as journal:
         lease = await journal.create(record(), [note("hi"), seen(lost)], blobs=[lost.blob])
         async with journal.transaction(lease) as transaction:
-            await transaction.session.execute(change.format(*names))
+            await transaction.execute(change.format(*names))
             await transaction.commit([])
 
         with pytest.raises(JournalDamagedError, match=f"{state}.*{lost.blob.sha256}") as damage:

@@ -26,7 +26,7 @@ class Bank:
     async def open(self) -> Bank:
         self.lease = await self.journal.create(record(), [])
         async with self.journal.transaction(self.lease) as transaction:
-            await transaction.session.execute(
+            await transaction.execute(
                 "CREATE TABLE payments (payee VARCHAR(40) PRIMARY KEY, amount INTEGER NOT NULL)"
             )
             await transaction.commit(notes("made"))
@@ -34,14 +34,14 @@ class Bank:
 
     async def pay(self, payee: str, *, error: Exception | None = None) -> None:
         async with self.journal.transaction(self.lease) as transaction:
-            await transaction.session.execute(self.insert, payee, 5)
+            await transaction.execute(self.insert, payee, 5)
             if error is not None:
                 raise error
             await transaction.commit(notes(f"paid {payee}"))
 
     async def payees(self) -> list[str]:
         async with self.journal.transaction(self.lease) as transaction:
-            rows = await transaction.session.fetch("SELECT payee FROM payments ORDER BY payee")
+            rows = await transaction.fetch("SELECT payee FROM payments ORDER BY payee")
         return [row["payee"] for row in rows]
 
 
@@ -63,7 +63,7 @@ async def test_effect_and_entry_are_committed_together(bank: Bank) -> None:
 @pytest.mark.requirement("P2")
 async def test_without_commit_nothing_has_happened(bank: Bank) -> None:
     async with bank.journal.transaction(bank.lease) as transaction:
-        await transaction.session.execute(bank.insert, "Ana", 5)
+        await transaction.execute(bank.insert, "Ana", 5)
     with pytest.raises(ZeroDivisionError):
         await bank.pay("Ben", error=ZeroDivisionError())
 
@@ -93,17 +93,17 @@ async def test_a_lease_that_has_ended_commits_nothing(bank: Bank) -> None:
 
 async def test_a_tool_reads_what_it_has_written(bank: Bank) -> None:
     async with bank.journal.transaction(bank.lease) as transaction:
-        await transaction.session.execute(bank.insert, "Ana", 5)
+        await transaction.execute(bank.insert, "Ana", 5)
 
-        assert await transaction.session.fetch(bank.find, "Ana") == [{"payee": "Ana", "amount": 5}]
-        assert await transaction.session.fetch(bank.find, "Ben") == []
-        assert await transaction.session.execute("UPDATE payments SET amount = 6") == 1
-        assert await transaction.session.execute("DELETE FROM payments WHERE amount = 7") == 0
+        assert await transaction.fetch(bank.find, "Ana") == [{"payee": "Ana", "amount": 5}]
+        assert await transaction.fetch(bank.find, "Ben") == []
+        assert await transaction.execute("UPDATE payments SET amount = 6") == 1
+        assert await transaction.execute("DELETE FROM payments WHERE amount = 7") == 0
 
 
 async def test_nobody_else_sees_it_before_the_commit(bank: Bank, kept_shelf: KeptShelf) -> None:
     async with kept_shelf.open() as other, bank.journal.transaction(bank.lease) as transaction:
-        await transaction.session.execute(bank.insert, "Ana", 5)
+        await transaction.execute(bank.insert, "Ana", 5)
 
         assert await texts_of(other) == ["made"]
         await transaction.commit(notes("paid"))
@@ -112,7 +112,7 @@ async def test_nobody_else_sees_it_before_the_commit(bank: Bank, kept_shelf: Kep
 
 async def test_a_statement_that_is_refused_leaves_the_others_as_they_are(bank: Bank) -> None:
     async with bank.journal.transaction(bank.lease) as transaction:
-        session = transaction.session
+        session = transaction
         await session.execute(bank.insert, "Ana", 5)
         for statement, values in (
             (bank.insert, ("Ana", 6)),
@@ -135,9 +135,9 @@ async def test_a_statement_that_is_refused_leaves_the_others_as_they_are(bank: B
 )
 async def test_a_tool_can_not_end_its_transaction_itself(bank: Bank, statement: str) -> None:
     async with bank.journal.transaction(bank.lease) as transaction:
-        await transaction.session.execute(bank.insert, "Ana", 5)
+        await transaction.execute(bank.insert, "Ana", 5)
         with pytest.raises(ToolError, match=r"not allowed in a tool|refused"):
-            await transaction.session.execute(statement)
+            await transaction.execute(statement)
 
     assert await bank.payees() == []
 
@@ -146,8 +146,8 @@ async def test_a_tool_can_not_end_its_transaction_itself(bank: Bank, statement: 
 async def test_a_tool_can_not_hide_a_commit_behind_another_statement(bank: Bank) -> None:
     async with bank.journal.transaction(bank.lease) as transaction:
         with pytest.raises(ToolError, match="refused"):
-            await transaction.session.execute("DELETE FROM payments; COMMIT")
-        await transaction.session.execute(bank.insert, "Ana", 5)
+            await transaction.execute("DELETE FROM payments; COMMIT")
+        await transaction.execute(bank.insert, "Ana", 5)
 
     assert await bank.payees() == []
 
@@ -158,10 +158,10 @@ async def test_a_session_can_not_be_used_after_its_end(bank: Bank, ending: str) 
         if ending == "committed":
             await transaction.commit(notes("nothing"))
             with pytest.raises(ToolError, match="over"):
-                await transaction.session.execute(bank.insert, "Ana", 5)
+                await transaction.execute(bank.insert, "Ana", 5)
 
     with pytest.raises(ToolError, match="over"):
-        await transaction.session.execute(bank.insert, "Ana", 5)
+        await transaction.execute(bank.insert, "Ana", 5)
 
     assert await bank.payees() == []
     await bank.journal.append(bank.lease, notes("not held up"))
@@ -178,9 +178,9 @@ async def test_a_tool_that_used_no_statement_has_its_entry(bank: Bank) -> None:
 async def test_forty_tools_at_once_have_all_their_effects_and_entries(bank: Bank) -> None:
     async def pay(number: int) -> None:
         async with bank.journal.transaction(bank.lease) as transaction:
-            await transaction.session.execute(bank.insert, f"payee {number:02}", number)
+            await transaction.execute(bank.insert, f"payee {number:02}", number)
             await asyncio.sleep(0.001)
-            await transaction.session.fetch(bank.find, "somebody")
+            await transaction.fetch(bank.find, "somebody")
             await transaction.commit(notes(f"paid {number:02}"))
 
     await asyncio.gather(*map(pay, range(40)))
@@ -201,7 +201,7 @@ async def test_tools_that_commit_and_other_writes_of_their_run_may_overlap(bank:
 
 async def test_other_writes_wait_for_a_tool_and_are_not_lost(bank: Bank) -> None:
     async with bank.journal.transaction(bank.lease) as transaction:
-        await transaction.session.execute(bank.insert, "Ana", 5)
+        await transaction.execute(bank.insert, "Ana", 5)
         writing = asyncio.ensure_future(bank.journal.create(record("other"), notes("hi")))
         await asyncio.sleep(0.05)
         await transaction.commit(notes("paid"))
@@ -215,7 +215,7 @@ async def test_a_tool_that_is_cancelled_undoes_its_effect_and_holds_nobody_up(ba
 
     async def pay_and_wait() -> None:
         async with bank.journal.transaction(bank.lease) as transaction:
-            await transaction.session.execute(bank.insert, "Ana", 5)
+            await transaction.execute(bank.insert, "Ana", 5)
             began.set()
             await asyncio.Event().wait()
 
@@ -248,7 +248,7 @@ async def test_a_tool_cancelled_at_any_moment_leaves_all_or_nothing(bank: Bank) 
 
 async def test_statements_of_one_tool_may_overlap(bank: Bank) -> None:
     async with bank.journal.transaction(bank.lease) as transaction:
-        await asyncio.gather(*(transaction.session.execute(bank.insert, f"{n:02}", n) for n in range(10)))
+        await asyncio.gather(*(transaction.execute(bank.insert, f"{n:02}", n) for n in range(10)))
         await transaction.commit(notes("paid"))
 
     assert len(await bank.payees()) == 10
@@ -260,7 +260,7 @@ async def test_values_the_database_can_not_hold_are_a_typed_error(
 ) -> None:
     async with bank.journal.transaction(bank.lease) as transaction:
         with pytest.raises(ToolError, match="refused"):
-            await transaction.session.execute(bank.insert, *values)
+            await transaction.execute(bank.insert, *values)
 
 
 async def test_a_store_that_is_no_database_says_so() -> None:

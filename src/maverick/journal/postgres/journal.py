@@ -153,11 +153,6 @@ class PostgresTransaction(Transaction):
         self._undone = False
         """Whether the server has ended it before its time."""
 
-    @property
-    def session(self) -> PostgresTransaction:
-        """This object: it is its own session."""
-        return self
-
     async def execute(self, statement: str, *values: Any) -> int:
         """Run a statement; returns how many rows it changed."""
         status, _ = await self._run(statement, values)

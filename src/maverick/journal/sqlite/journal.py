@@ -141,11 +141,6 @@ class SqliteTransaction(Transaction):
         self._committing = False
         self._closing: asyncio.Future[None] | None = None
 
-    @property
-    def session(self) -> SqliteTransaction:
-        """This object: it is its own session."""
-        return self
-
     async def execute(self, statement: str, *values: Any) -> int:
         """Run a statement; returns how many rows it changed."""
         return await self._use(lambda db: max(db.execute(statement, values).rowcount, 0))
