@@ -86,27 +86,46 @@ class MaverickError(Exception):
 class AgentError(MaverickError):
     """A failure of an agent, its model or its tools.
 
+    What a class declares, such as ``retry_after``, is given by its name when an error is made.
+
     Args:
-        message: What happened and what to do next.
+        message: What happened and what to do next; some classes have a message of their own.
         kind: What sort of failure it was; each subclass has a fitting default.
         cause: The underlying error; kept as ``__cause__``.
         retryable: Whether the same request may succeed if tried again; by default, what the kind suggests.
+        fields: What the class declares.
     """
 
     default_kind: ClassVar[ErrorKind] = ErrorKind.AGENT
     """The ``kind`` of errors of this class, unless another is given."""
     default_retryable: ClassVar[bool] = False
     """Whether errors of this class may be retried, unless it is said otherwise."""
+    default_message: ClassVar[str] = ""
+    """What errors of this class say, with their fields, unless something else is given."""
+    _fields: ClassVar[dict[str, Any]] = {}
+    """What each error of this class has, and what it is by default."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls._fields = cls._fields | {
+            name: getattr(cls, name) for name in cls.__annotations__ if hasattr(cls, name)
+        }
 
     def __init__(
         self,
-        message: str,
+        message: str | None = None,
         *,
         kind: ErrorKind | str | None = None,
         cause: BaseException | None = None,
         retryable: bool | None = None,
+        **fields: Any,
     ) -> None:
-        super().__init__(message)
+        if unknown := fields.keys() - self._fields.keys():
+            raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument {min(unknown)!r}")
+        for name, default in self._fields.items():
+            value = fields.get(name, default)
+            setattr(self, name, list(value) if isinstance(default, tuple) else value)
+        super().__init__(message or self.default_message.format_map(vars(self)))
         self.kind = self.default_kind if kind is None else ErrorKind(kind)
         self.retryable = self.default_retryable if retryable is None else retryable
         if cause is not None:
@@ -118,15 +137,15 @@ class AgentError(MaverickError):
         return self.__cause__
 
 
-class ProviderError(AgentError):
-    """The model's service answered with an error."""
+_NONE: Any = ()
+"""The default of a list; each error gets a list of its own."""
 
-    def __init__(
-        self, message: str, *, status: int | None = None, request_id: str | None = None, **details: Any
-    ) -> None:
-        super().__init__(message, **details)
-        self.status = status
-        self.request_id = request_id
+
+class ProviderError(AgentError):
+    """The model's service answered with an error: its HTTP ``status``, and its own id of the request."""
+
+    status: int | None = None
+    request_id: str | None = None
 
 
 class AuthenticationError(ProviderError):
@@ -138,20 +157,14 @@ class RateLimitError(ProviderError):
 
     default_kind = ErrorKind.RATE_LIMIT
     default_retryable = True
-
-    def __init__(self, message: str, *, retry_after: float | None = None, **details: Any) -> None:
-        super().__init__(message, **details)
-        self.retry_after = retry_after
+    retry_after: float | None = None
 
 
 class ServerError(ProviderError):
     """The provider failed or is overloaded; ``retry_after`` is in seconds, when it said so."""
 
     default_retryable = True
-
-    def __init__(self, message: str, *, retry_after: float | None = None, **details: Any) -> None:
-        super().__init__(message, **details)
-        self.retry_after = retry_after
+    retry_after: float | None = None
 
 
 class ContextOverflowError(ProviderError):
@@ -173,27 +186,17 @@ class MediaRejectedError(ProviderError):
     """The service could not read an image or a document; ``media`` is ``image`` or ``document``."""
 
     default_kind = ErrorKind.INVALID
-
-    def __init__(self, message: str, *, media: str = "image", **details: Any) -> None:
-        super().__init__(message, **details)
-        self.media = media
+    media: str = "image"
 
 
 class CassetteMissError(AgentError):
-    """A recording holds no answer to a request, and a replay never goes live.
-
-    ``line`` is where in the file the nearest recorded request stands, and ``difference`` where the request that was
-    asked first differs from it; either is ``None`` if there is no such thing.
-    """
+    """A recording holds no answer to a request, and a replay never goes live."""
 
     default_kind = ErrorKind.INVALID
-
-    def __init__(
-        self, message: str, *, line: int | None = None, difference: object = None, **details: Any
-    ) -> None:
-        super().__init__(message, **details)
-        self.line = line
-        self.difference: Any = difference
+    line: int | None = None
+    """Where in the file the nearest recorded request stands, if there is one."""
+    difference: Any = None
+    """Where the request that was asked first differs from it."""
 
 
 class RefusalError(AgentError):
@@ -201,22 +204,17 @@ class RefusalError(AgentError):
 
 
 class HookRefusedError(RefusalError):
-    """A hook refused to call the model, or to let its answer pass."""
+    """A hook refused to call the model, or to let its answer pass; ``hook`` is its name."""
 
-    def __init__(self, message: str, *, hook: str = "", reason: str = "", **details: Any) -> None:
-        super().__init__(message, **details)
-        self.hook = hook
-        self.reason = reason
+    hook: str = ""
+    reason: str = ""
 
 
 class HookError(AgentError):
     """A hook, or an output validator, failed or returned what it may not; ``hook`` is its name."""
 
     default_kind = ErrorKind.INVALID
-
-    def __init__(self, message: str, *, hook: str = "", **details: Any) -> None:
-        super().__init__(message, **details)
-        self.hook = hook
+    hook: str = ""
 
 
 class RetryOutput(MaverickError):  # noqa: N818 - not a failure: it asks for another answer
@@ -224,26 +222,22 @@ class RetryOutput(MaverickError):  # noqa: N818 - not a failure: it asks for ano
 
 
 class CLINotFoundError(AgentError):
-    """The Claude CLI is not installed."""
+    """The Claude CLI is not installed; ``cli_path`` is where it was looked for, if only there."""
+
+    cli_path: str | None = None
 
     def __init__(self, message: str | None = None, *, cli_path: str | None = None, **details: Any) -> None:
         where = f" at {cli_path}" if cli_path else ""
-        default = (
-            f"The Claude CLI was not found{where}. Install it with: npm install -g @anthropic-ai/claude-code"
-        )
-        super().__init__(message or default, **details)
-        self.cli_path = cli_path
+        install = "Install it with: npm install -g @anthropic-ai/claude-code"
+        default = f"The Claude CLI was not found{where}. {install}"
+        super().__init__(message or default, cli_path=cli_path, **details)
 
 
 class ProcessError(AgentError):
     """A process that was started for the agent failed."""
 
-    def __init__(
-        self, message: str, *, exit_code: int | None = None, stderr: str | None = None, **details: Any
-    ) -> None:
-        super().__init__(message, **details)
-        self.exit_code = exit_code
-        self.stderr = stderr
+    exit_code: int | None = None
+    stderr: str | None = None
 
 
 class TimeoutError(AgentError, builtins.TimeoutError):  # noqa: A001 - the seed's name, and it is one
@@ -265,14 +259,11 @@ class StreamingError(AgentError):
 
     default_kind = ErrorKind.NETWORK
     default_retryable = True
-
-    def __init__(self, message: str, *, partial_messages: Sequence[Any] = (), **details: Any) -> None:
-        super().__init__(message, **details)
-        self.partial_messages = list(partial_messages)
+    partial_messages: list[Any] = _NONE
 
 
 class StreamTimeoutError(StreamingError, TimeoutError):
-    """A stream was not complete when its time was up; ``partial_messages`` holds what had arrived."""
+    """A stream was not complete when its time was up."""
 
     default_kind = ErrorKind.TIMEOUT
 
@@ -281,90 +272,62 @@ class MalformedResponseError(AgentError):
     """A response could not be understood; ``raw_response`` is what came, as it came."""
 
     default_retryable = True
-
-    def __init__(self, message: str, *, raw_response: str = "", **details: Any) -> None:
-        super().__init__(message, **details)
-        self.raw_response = raw_response
+    raw_response: str = ""
 
 
 class ToolError(AgentError):
     """A tool failed. Raise it from a tool to choose the message the model reads."""
 
     default_kind = ErrorKind.TOOL
-
-    def __init__(self, message: str, *, tool_name: str | None = None, **details: Any) -> None:
-        super().__init__(message, **details)
-        self.tool_name = tool_name
+    tool_name: str | None = None
 
 
 class InvalidToolError(AgentError):
     """A tool is unknown or badly declared; ``field`` names the setting it was given in, if it was."""
 
     default_kind = ErrorKind.INVALID
+    tool_name: str = ""
+    available_tools: list[str] = _NONE
+    field: str | None = None
 
-    def __init__(
-        self,
-        message: str | None = None,
-        *,
-        tool_name: str = "",
-        available_tools: Sequence[str] = (),
-        field: str | None = None,
-        **details: Any,
-    ) -> None:
-        super().__init__(message or describe_unknown("tool", tool_name, available_tools), **details)
-        self.field = field
-        self.tool_name = tool_name
-        self.available_tools = list(available_tools)
+    def __init__(self, message: str | None = None, **details: Any) -> None:
+        unknown = describe_unknown("tool", details.get("tool_name", ""), details.get("available_tools", ()))
+        super().__init__(message or unknown, **details)
 
 
 class InvalidInputError(AgentError, ValueError):
     """A value is not acceptable; ``field`` names it."""
 
     default_kind = ErrorKind.INVALID
-
-    def __init__(self, message: str, *, field: str | None = None, **details: Any) -> None:
-        super().__init__(message, **details)
-        self.field = field
+    field: str | None = None
 
 
 class OutputValidationError(AgentError):
-    """The agent's answer does not fit the type its definition declares."""
+    """The agent's answer, ``raw_output``, does not fit the type its definition declares."""
 
     default_kind = ErrorKind.INVALID
-
-    def __init__(self, message: str, *, raw_output: str = "", **details: Any) -> None:
-        super().__init__(message, **details)
-        self.raw_output = raw_output
+    raw_output: str = ""
 
 
 class LimitExceededError(AgentError):
     """A limit of the run was reached; ``limit`` is the setting's name."""
 
-    def __init__(self, message: str, *, limit: str = "", **details: Any) -> None:
-        super().__init__(message, **details)
-        self.limit = limit
+    limit: str = ""
 
 
 class AbortedError(AgentError):
     """The run was aborted; ``partial_messages`` holds what had arrived of a stream."""
 
-    def __init__(
-        self, message: str, *, reason: str = "", partial_messages: Sequence[Any] = (), **details: Any
-    ) -> None:
-        super().__init__(message, **details)
-        self.reason = reason
-        self.partial_messages = list(partial_messages)
+    reason: str = ""
+    partial_messages: list[Any] = _NONE
 
 
 class ApprovalRequiredError(AgentError):
     """A tool call waits for a person's decision."""
 
     default_kind = ErrorKind.TOOL
-
-    def __init__(self, message: str, *, tool_name: str = "", call_id: str = "", **details: Any) -> None:
-        super().__init__(message, **details)
-        self.tool_name = tool_name
-        self.call_id = call_id
+    tool_name: str = ""
+    call_id: str = ""
 
 
 class JournalError(AgentError):
@@ -375,75 +338,57 @@ class RunNotFoundError(JournalError):
     """The journal has no run of this id."""
 
     default_kind = ErrorKind.INVALID
-
-    def __init__(self, message: str | None = None, *, run_id: str = "", **details: Any) -> None:
-        default = f"The journal has no run {run_id!r}. `maverick runs list` shows what there is."
-        super().__init__(message or default, **details)
-        self.run_id = run_id
+    default_message = "The journal has no run {run_id!r}. `maverick runs list` shows what there is."
+    run_id: str = ""
 
 
 class RunExistsError(JournalError):
     """The journal already has a run of this id."""
 
     default_kind = ErrorKind.INVALID
-
-    def __init__(self, message: str | None = None, *, run_id: str = "", **details: Any) -> None:
-        default = f"The journal already has a run {run_id!r}. Resume it, or choose another run_id."
-        super().__init__(message or default, **details)
-        self.run_id = run_id
+    default_message = "The journal already has a run {run_id!r}. Resume it, or choose another run_id."
+    run_id: str = ""
 
 
 class RunMovedError(JournalError):
     """The run was moved, or is being moved, to another journal or fleet, and continues only there."""
 
     default_kind = ErrorKind.INVALID
-
-    def __init__(self, message: str, *, run_id: str = "", moved_to: str = "", **details: Any) -> None:
-        super().__init__(message, **details)
-        self.run_id = run_id
-        self.moved_to = moved_to
+    run_id: str = ""
+    moved_to: str = ""
 
 
 class LeaseLostError(JournalError):
     """Another process has taken the run over; this one must not write or act any more."""
 
-    def __init__(self, message: str | None = None, *, run_id: str = "", **details: Any) -> None:
-        default = f"Another process has taken over the run {run_id!r}; this one has stopped."
-        super().__init__(message or default, **details)
-        self.run_id = run_id
+    default_message = "Another process has taken over the run {run_id!r}; this one has stopped."
+    run_id: str = ""
 
 
 class JournalDamagedError(JournalError):
-    """A journal, or a run in it, can no longer be read. Other runs can be, unless the whole file is damaged.
+    """A journal, or a run in it, can no longer be read. Other runs can be, unless the whole file is damaged."""
 
-    ``run_id`` is the run, if it is about one, and ``readable`` how many of its entries can be read, from the first on.
-    """
-
-    def __init__(self, message: str, *, run_id: str = "", readable: int = 0, **details: Any) -> None:
-        super().__init__(message, **details)
-        self.run_id = run_id
-        self.readable = readable
+    run_id: str = ""
+    """The run, if it is about one."""
+    readable: int = 0
+    """How many of its entries can be read, from the first on."""
 
 
 class RunChangedError(JournalError):
     """The agent, its prompt or its tools are not what the run was made with; ``changes`` names each difference."""
 
     default_kind = ErrorKind.INVALID
-
-    def __init__(self, message: str, *, changes: Sequence[str] = (), **details: Any) -> None:
-        super().__init__(message, **details)
-        self.changes = list(changes)
+    changes: list[str] = _NONE
 
 
 class ApprovalError(JournalError):
     """A decision does not fit what was asked: unknown, already decided, expired, or another user's."""
 
     default_kind = ErrorKind.INVALID
-
-    def __init__(self, message: str | None = None, *, approval_id: str = "", **details: Any) -> None:
-        default = f"There is no request for approval {approval_id!r}. `journal.list_approvals()` lists those that wait."
-        super().__init__(message or default, **details)
-        self.approval_id = approval_id
+    default_message = (
+        "There is no request for approval {approval_id!r}. `journal.list_approvals()` lists those that wait."
+    )
+    approval_id: str = ""
 
 
 class StorageError(AgentError):
@@ -456,29 +401,24 @@ class DuplicateAgentError(AgentError):
     """An agent of this name is already registered."""
 
     default_kind = ErrorKind.INVALID
-
-    def __init__(self, message: str | None = None, *, agent_name: str = "", **details: Any) -> None:
-        default = f"An agent named {agent_name!r} is already registered. Choose another name, or unregister it first."
-        super().__init__(message or default, **details)
-        self.agent_name = agent_name
+    default_message = (
+        "An agent named {agent_name!r} is already registered. Choose another name, or unregister it first."
+    )
+    agent_name: str = ""
 
 
 class AgentNotFoundError(AgentError):
     """No agent of this name is registered."""
 
     default_kind = ErrorKind.INVALID
+    agent_name: str = ""
+    available_agents: list[str] = _NONE
 
-    def __init__(
-        self,
-        message: str | None = None,
-        *,
-        agent_name: str = "",
-        available_agents: Sequence[str] = (),
-        **details: Any,
-    ) -> None:
-        super().__init__(message or describe_unknown("agent", agent_name, available_agents), **details)
-        self.agent_name = agent_name
-        self.available_agents = list(available_agents)
+    def __init__(self, message: str | None = None, **details: Any) -> None:
+        unknown = describe_unknown(
+            "agent", details.get("agent_name", ""), details.get("available_agents", ())
+        )
+        super().__init__(message or unknown, **details)
 
 
 class RunHandedOverError(MaverickError):

@@ -93,7 +93,7 @@ def test_a_field_without_json_form_comes_back_in_words() -> None:
     assert again.partial_messages[0]["parts"][0]["text"] == "hi"
     assert again.partial_messages[1] == {"a": 1}
 
-    worded = read_back(ToolError("It failed.", tool_name=Fragment()))  # type: ignore[arg-type]
+    worded = read_back(ToolError("It failed.", tool_name=Fragment()))
     assert isinstance(worded, ToolError)
     assert worded.tool_name == "half a message"
 
