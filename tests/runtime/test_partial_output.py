@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from maverick import AgentExecutor, ContentChunk, OutputConfig, PartialOutput, RunEnd
 from maverick.exceptions import ServerError
-from maverick.loop.partial_output import PartialOutputReader
+from maverick.loop.output import PartialOutputReader
 from maverick.testing import ScriptedClient, fail, reply
 from scenario import agent, watch
 

@@ -6,50 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from maverick.exceptions import MalformedResponseError
-from maverick.loop.entries import (
-    ApprovalDecided,
-    CallRuled,
-    CallsReviewed,
-    Edited,
-    Entry,
-    Interrupted,
-    ModelCalled,
-    ModelFailed,
-    ModelReplied,
-    OutputChecked,
-    RequestReviewed,
-    Resumed,
-    RunStarted,
-    Said,
-    ToolFinished,
-    ToolsStarted,
-)
-from maverick.loop.events import (
-    AgentActivityEvent,
-    ApprovalGiven,
-    ApprovalRequested,
-    Compacted,
-    ContentChunk,
-    ErrorEvent,
-    MessageAdded,
-    PartialOutput,
-    PrefixChanged,
-    RetryScheduled,
-    RunEnd,
-    RunResumed,
-    RunStart,
-    ServerToolUsed,
-    SourcesCited,
-    Thinking,
-    ToolCallEnd,
-    ToolCallStart,
-    TurnEnd,
-    TurnStart,
-    UsageUpdated,
-)
+from maverick.loop import entries, events
+from maverick.loop.entries import Entry
+from maverick.loop.events import AgentActivityEvent, ErrorEvent, PartialOutput
 from maverick.loop.machine import AgentLoop
-from maverick.loop.output import rejected
-from maverick.loop.partial_output import PartialOutputReader
+from maverick.loop.output import PartialOutputReader, rejected
 from maverick.loop.policy import Verdict
 from maverick.loop.prefix import PrefixReason
 from maverick.loop.result import AgentResult
@@ -58,6 +19,10 @@ from maverick.loop.tool_round import PlannedCall
 from maverick.model import Opaque, Part, Response, Text, TextDelta, ThinkingDelta, Thought
 from maverick.model.server_tools import ServerToolUse, citations_of
 
+_ASKING = (entries.ModelReplied, entries.CallsReviewed, entries.Resumed)
+"""The entries after which calls may wait for a person that no one was asked about before; of a ruling, its own rule tells."""
+_ACTS = (entries.ModelReplied, entries.ToolFinished, entries.OutputChecked)
+"""The entries that a turn ends with, if another one follows."""
 _NO_SUMMARY = "The provider did not condense the conversation. The model is asked for a summary instead."
 
 
@@ -88,9 +53,9 @@ class EventMapper:
             if (use := ServerToolUse.of(delta)) is None:
                 return None
             self._uses += 1
-            return ServerToolUsed(**self._who | {"at": at}, use=use)
+            return events.ServerToolUsed(**self._who | {"at": at}, use=use)
         self._streamed = True
-        kind = ContentChunk if type(delta) is TextDelta else Thinking
+        kind = events.ContentChunk if type(delta) is TextDelta else events.Thinking
         return kind(**self._who | {"at": at}, content=delta.text)
 
     def partial_output(self, text: str, at: float) -> PartialOutput | None:
@@ -105,82 +70,75 @@ class EventMapper:
 
     def end(self, result: AgentResult[Any], at: float) -> AgentActivityEvent:
         """The event of a run that is parked until a person has decided, or that had ended before."""
-        return RunEnd(**self._who | {"at": at}, result=result)
+        return events.RunEnd(**self._who | {"at": at}, result=result)
 
     def events_of(self, entry: Entry, *, goes_on: bool = False) -> Iterator[AgentActivityEvent]:
         """The events of an entry that was just fed to the loop; ``goes_on`` if words for the run keep it from ending."""
         self._who["at"] = entry.at
-        yield from self._RULES[type(entry)](self, entry)
-        yield from self._closed_round()
         step = self._loop.step
-        over = isinstance(step, Finish)
-        acted = isinstance(entry, ModelReplied | ToolFinished | OutputChecked) and not self._compacting
-        if self._open_turn and (over or (acted and isinstance(step, CallModel))):
-            yield TurnEnd(**self._who, turn_number=self._open_turn)
+        if (rule := self._RULES.get(type(entry))) is not None:
+            yield from rule(self, entry)
+        if isinstance(entry, _ASKING) and isinstance(step, AwaitApproval):
+            for planned in step.calls:
+                if planned.call.id not in self._asked:
+                    yield self._ask(planned)
+        yield from self._closed_round()
+        next_turn = isinstance(step, CallModel) and isinstance(entry, _ACTS) and not self._compacting
+        if self._open_turn and (next_turn or isinstance(step, Finish)):
+            yield events.TurnEnd(**self._who, turn_number=self._open_turn)
             self._open_turn = 0
         if isinstance(step, Finish) and not goes_on:
-            known = entry.error if isinstance(entry, ModelFailed) else None
+            known = entry.error if isinstance(entry, entries.ModelFailed) else None
             for error in step.result.errors:
                 if error is not known:
                     yield ErrorEvent(**self._who, error=error)
-            yield RunEnd(**self._who, result=step.result)
+            yield events.RunEnd(**self._who, result=step.result)
 
-    def _run_started(self, entry: RunStarted) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
-        yield RunStart(**self._who)
+    def _run_started(self, entry: entries.RunStarted) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
+        yield events.RunStart(**self._who)
 
-    def _model_called(self, entry: ModelCalled) -> Iterator[AgentActivityEvent]:
+    def _model_called(self, entry: entries.ModelCalled) -> Iterator[AgentActivityEvent]:
         self._streamed, self._uses, self._reader = False, 0, None
         self._compacting, self._native = entry.compaction, entry.native
         change = self._loop.prefix_change
         if change is not None and not entry.compaction:
-            yield PrefixChanged(**self._who, reason=change.reason, tokens=change.tokens)
+            yield events.PrefixChanged(**self._who, reason=change.reason, tokens=change.tokens)
             if change.reason is PrefixReason.MODEL_CHANGED:
                 self._model = ""  # it is told once
         if not entry.compaction and entry.attempt == 1:
             self._open_turn = entry.turn
-            yield TurnStart(**self._who, turn_number=entry.turn)
+            yield events.TurnStart(**self._who, turn_number=entry.turn)
 
-    def _model_replied(self, entry: ModelReplied) -> Iterator[AgentActivityEvent]:
+    def _model_replied(self, entry: entries.ModelReplied) -> Iterator[AgentActivityEvent]:
         if not self._compacting:
             yield from self._answer(entry.response.parts)
-        yield UsageUpdated(
+        yield events.UsageUpdated(
             **self._who,
             usage=entry.response.usage,
             total=self._loop.ledger.usage,
             context_tokens=self._loop.conversation.tokens,
         )
-        step = self._loop.step
         if self._compacting:
-            yield self._compacted(step)
-            return
-        if entry.response.model != self._model:
+            yield self._compacted(self._loop.step)
+        elif entry.response.model != self._model:
             yield from self._other_model(entry.response)
-        if isinstance(step, AwaitApproval):
-            for planned in step.calls:
-                yield self._ask(planned)
 
-    def _request_reviewed(self, entry: RequestReviewed) -> Iterator[AgentActivityEvent]:
+    def _request_reviewed(self, entry: entries.RequestReviewed) -> Iterator[AgentActivityEvent]:
         for message in entry.added:
-            yield MessageAdded(**self._who, content=message.content)
-
-    def _calls_reviewed(self, entry: CallsReviewed) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
-        step = self._loop.step
-        for planned in step.calls if isinstance(step, AwaitApproval) else ():
-            yield self._ask(planned)
+            yield events.MessageAdded(**self._who, content=message.content)
 
     def _compacted(self, step: Step | None) -> AgentActivityEvent:
-        if (
-            isinstance(step, CallModel) and step.compaction
-        ):  # the provider made no summary, and the model is asked
+        if isinstance(step, CallModel) and step.compaction:  # the provider made none, and the model is asked
             return ErrorEvent(**self._who, error=MalformedResponseError(_NO_SUMMARY))
-        return Compacted(**self._who, context_tokens=self._loop.conversation.tokens, native=self._native)
+        tokens = self._loop.conversation.tokens
+        return events.Compacted(**self._who, context_tokens=tokens, native=self._native)
 
     def _other_model(self, response: Response) -> Iterator[AgentActivityEvent]:
         """That another model answered than before, such as one that a client falls back to: it has a cache of its own."""
         before, self._model = self._model, response.model or self._model
         if before and before != self._model:
             again = response.usage.input_tokens - response.usage.cache_read_tokens
-            yield PrefixChanged(**self._who, reason=PrefixReason.MODEL_CHANGED, tokens=again)
+            yield events.PrefixChanged(**self._who, reason=PrefixReason.MODEL_CHANGED, tokens=again)
 
     def _answer(self, parts: Iterable[Part]) -> Iterator[AgentActivityEvent]:
         """What of an answer was not told as it came, and its sources."""
@@ -189,34 +147,32 @@ class EventMapper:
             if isinstance(part, Text):
                 cites = cites or part.block is not None
                 if not self._streamed:
-                    yield ContentChunk(**self._who, content=part.text)
+                    yield events.ContentChunk(**self._who, content=part.text)
             elif isinstance(part, Thought) and part.text and not self._streamed:
-                yield Thinking(**self._who, content=part.text)
+                yield events.Thinking(**self._who, content=part.text)
             elif isinstance(part, Opaque) and (use := ServerToolUse.of(part)) is not None:
                 self._uses -= 1
                 if self._uses < 0:
-                    yield ServerToolUsed(**self._who, use=use)
+                    yield events.ServerToolUsed(**self._who, use=use)
         if cites and (citations := citations_of(parts)):
-            yield SourcesCited(**self._who, citations=citations)
+            yield events.SourcesCited(**self._who, citations=citations)
 
-    def _model_failed(self, entry: ModelFailed) -> Iterator[AgentActivityEvent]:
+    def _model_failed(self, entry: entries.ModelFailed) -> Iterator[AgentActivityEvent]:
         yield ErrorEvent(**self._who, error=entry.error)
         step = self._loop.step
         condenses = isinstance(step, CallModel) and step.compaction
         if isinstance(step, CallModel) and condenses == self._compacting:
             if not condenses or step.request.compact is self._native:
-                yield RetryScheduled(**self._who, attempt=step.attempt, delay=step.delay)
+                yield events.RetryScheduled(**self._who, attempt=step.attempt, delay=step.delay)
         elif self._compacting:
-            yield Compacted(**self._who, context_tokens=self._loop.conversation.tokens)
+            yield events.Compacted(**self._who, context_tokens=self._loop.conversation.tokens)
 
-    def _output_checked(self, entry: OutputChecked) -> Iterator[AgentActivityEvent]:
-        output = self._loop.definition.output_config
-        if (
-            entry.retry and output is not None and not isinstance(self._loop.step, Finish)
-        ):  # else the end tells it
+    def _output_checked(self, entry: entries.OutputChecked) -> Iterator[AgentActivityEvent]:
+        output, over = self._loop.definition.output_config, isinstance(self._loop.step, Finish)
+        if entry.retry and output is not None and not over:  # else the end tells it
             yield ErrorEvent(**self._who, error=rejected(output.output_name, self._loop.text, entry.retry))
 
-    def _call_ruled(self, entry: CallRuled) -> Iterator[AgentActivityEvent]:
+    def _call_ruled(self, entry: entries.CallRuled) -> Iterator[AgentActivityEvent]:
         planned = self._loop.tool_round.calls[entry.index]
         if entry.verdict is Verdict.ASK and planned.call.id not in self._asked:
             yield self._ask(planned)
@@ -224,13 +180,13 @@ class EventMapper:
     def _ask(self, planned: PlannedCall) -> AgentActivityEvent:
         self._asked.add(planned.call.id)
         request = approval_id(self._who["run_id"], self._loop.turn, planned.index)
-        return ApprovalRequested(
+        return events.ApprovalRequested(
             **self._who, tool_call=planned.call, reason=planned.question or "", approval_id=request
         )
 
-    def _approval_decided(self, entry: ApprovalDecided) -> Iterator[AgentActivityEvent]:
+    def _approval_decided(self, entry: entries.ApprovalDecided) -> Iterator[AgentActivityEvent]:
         call = self._loop.tool_round.calls[entry.index].call
-        yield ApprovalGiven(
+        yield events.ApprovalGiven(
             **self._who,
             tool_call_id=call.id,
             approved=entry.approved,
@@ -239,21 +195,21 @@ class EventMapper:
             arguments=entry.arguments,
         )
 
-    def _tools_started(self, entry: ToolsStarted) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
+    def _tools_started(self, entry: entries.ToolsStarted) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
         for planned in self._loop.tool_round.calls:
             yield self._start(planned)
 
-    def _tool_finished(self, entry: ToolFinished) -> Iterator[AgentActivityEvent]:
+    def _tool_finished(self, entry: entries.ToolFinished) -> Iterator[AgentActivityEvent]:
         round_ = self._loop.tool_round if self._loop.tool_round.calls else self._loop.closed_round
         yield self._end(round_.calls[entry.index], entry)
 
     def _start(self, planned: PlannedCall) -> AgentActivityEvent:
         self._started.add(planned.index)
-        return ToolCallStart(**self._who, tool_call=planned.call)
+        return events.ToolCallStart(**self._who, tool_call=planned.call)
 
-    def _end(self, planned: PlannedCall, result: ToolFinished) -> AgentActivityEvent:
+    def _end(self, planned: PlannedCall, result: entries.ToolFinished) -> AgentActivityEvent:
         self._started.discard(planned.index)
-        return ToolCallEnd(
+        return events.ToolCallEnd(
             **self._who,
             tool_call_id=planned.call.id,
             result=result.content,
@@ -275,37 +231,27 @@ class EventMapper:
             if planned.index in self._started:
                 yield self._end(planned, result)
 
-    def _nothing(self, entry: Entry) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
-        return iter(())
-
-    def _resumed(self, entry: Resumed) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
-        yield RunResumed(**self._who)
-        step, tools = self._loop.step, self._loop.tool_round
-        if tools.started:
-            for planned in tools.unsettled:
+    def _resumed(self, entry: entries.Resumed) -> Iterator[AgentActivityEvent]:  # noqa: ARG002 - one shape for all
+        yield events.RunResumed(**self._who)
+        if self._loop.tool_round.started:
+            for planned in self._loop.tool_round.unsettled:
                 yield self._start(planned)
-        if isinstance(step, AwaitApproval):
-            for planned in step.calls:
-                if planned.call.id not in self._asked:
-                    yield self._ask(planned)
 
-    def _edited(self, entry: Edited | Said) -> Iterator[AgentActivityEvent]:
-        yield MessageAdded(**self._who, content=entry.content)
+    def _edited(self, entry: entries.Edited | entries.Said) -> Iterator[AgentActivityEvent]:
+        yield events.MessageAdded(**self._who, content=entry.content)
 
     _RULES: ClassVar[dict[type[Any], Any]] = {
-        RunStarted: _run_started,
-        ModelCalled: _model_called,
-        ModelReplied: _model_replied,
-        ModelFailed: _model_failed,
-        RequestReviewed: _request_reviewed,
-        CallsReviewed: _calls_reviewed,
-        OutputChecked: _output_checked,
-        CallRuled: _call_ruled,
-        ApprovalDecided: _approval_decided,
-        ToolsStarted: _tools_started,
-        ToolFinished: _tool_finished,
-        Interrupted: _nothing,
-        Resumed: _resumed,
-        Edited: _edited,
-        Said: _edited,
+        entries.RunStarted: _run_started,
+        entries.ModelCalled: _model_called,
+        entries.ModelReplied: _model_replied,
+        entries.ModelFailed: _model_failed,
+        entries.RequestReviewed: _request_reviewed,
+        entries.OutputChecked: _output_checked,
+        entries.CallRuled: _call_ruled,
+        entries.ApprovalDecided: _approval_decided,
+        entries.ToolsStarted: _tools_started,
+        entries.ToolFinished: _tool_finished,
+        entries.Resumed: _resumed,
+        entries.Edited: _edited,
+        entries.Said: _edited,
     }

@@ -16,6 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, Final, NoReturn, Union, get_args, get_origin
 
 from maverick.exceptions import InvalidInputError, describe_unknown
+from maverick.loop.config import check_type, reject
 from maverick.model import Document, Image, Message, Part, Text
 
 
@@ -56,7 +57,8 @@ class Input:
     type: Any = str
     description: str = ""
     default: Any = REQUIRED
-    _validator: Any = field(init=False, repr=False, compare=False, default=None)
+    validator: Any = field(init=False, repr=False, compare=False, default=None)
+    """Pydantic's ``TypeAdapter``, which checks values that are not text; loaded only if the type needs it."""
     _media: tuple[Any, ...] = field(init=False, repr=False, compare=False, default=())
     """The types its parts may have, if its type is not only text."""
 
@@ -65,7 +67,7 @@ class Input:
         if Image in kinds or Document in kinds:
             object.__setattr__(self, "_media", tuple(kind for kind in kinds if isinstance(kind, type)))
         elif self.type is not str:
-            object.__setattr__(self, "_validator", _validator_of(self.type))
+            object.__setattr__(self, "validator", _validator_of(self.type))
         if self.default is not REQUIRED:
             object.__setattr__(self, "default", self.check("default", self.default))
 
@@ -80,7 +82,7 @@ class Input:
                 value, list | tuple
             )
             return _parts(name, value if several else (value,), self._media)
-        if self._validator is None:
+        if self.validator is None:
             if isinstance(value, str):
                 return value
             given = value if isinstance(value, list | tuple) else (value,)
@@ -92,7 +94,7 @@ class Input:
         from pydantic import ValidationError
 
         try:
-            return self._validator.validate_python(value)
+            return self.validator.validate_python(value)
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]["msg"].replace("Input should be", "expected")
             raise InvalidInputError(
@@ -104,10 +106,23 @@ class Input:
         """Whether a text can be its value."""
         return not self._media or str in self._media
 
-    @property
-    def validator(self) -> Any:  # noqa: ANN401 - Pydantic's TypeAdapter, which is loaded only if a type needs it
-        """What checks values that are not text."""
-        return self._validator
+
+@dataclass(frozen=True, slots=True)
+class InputConfig:
+    """The inputs a definition takes: names with a type, a default and a description."""
+
+    inputs: Mapping[str, Input | type]
+    """The inputs of the agent, by name."""
+
+    def __post_init__(self) -> None:
+        check_type("input_config.inputs", self.inputs, Mapping)
+        for name in self.inputs:
+            if not isinstance(name, str) or not name.isidentifier():
+                reject("input_config.inputs", "names made of letters, digits and '_'", name)
+        declared = {
+            name: spec if isinstance(spec, Input) else Input(spec) for name, spec in self.inputs.items()
+        }
+        object.__setattr__(self, "inputs", declared)
 
 
 def inputs_schema(declared: Mapping[str, Input]) -> dict[str, Any]:

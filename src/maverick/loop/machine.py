@@ -24,8 +24,8 @@ from maverick.loop.limits import Ledger
 from maverick.loop.output import rejected
 from maverick.loop.policy import Verdict
 from maverick.loop.prefix import PrefixReason
-from maverick.loop.request_builder import RequestBuilder
 from maverick.loop.result import TerminateReason
+from maverick.loop.run_settings import RequestBuilder
 from maverick.loop.state import LoopState
 from maverick.loop.steps import AwaitApproval, CallModel, CheckOutput, Finish, ReviewCalls, RunTools, Step
 from maverick.loop.tool_round import RoundPlanner
@@ -71,7 +71,13 @@ class AgentLoop(LoopState[T]):
     def _on_run_started(self, entry: entries.RunStarted, _: None) -> Step:
         self._start = entry
         self._first = entry.messages[entry.earlier] if entry.earlier else None
-        self._requests = RequestBuilder(self.definition, self._tools, entry)
+        self._requests = RequestBuilder(
+            self.definition,
+            self._tools,
+            entry.settings,
+            entry.system,
+            native_output=entry.info.native_output,
+        )
         self.ledger = Ledger(entry.limits, entry.info.price, entry.info.least_output)
         self.conversation = Conversation(self._requests.system, entry.messages)
         self._compactor = Compactor(self.conversation, entry)

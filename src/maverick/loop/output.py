@@ -1,21 +1,36 @@
-"""Structured output: the type an agent's answer has, and how a text is made into it."""
+"""Structured output: the type an agent's answer has, and how a text is made into it, whole or while it streams."""
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Generic,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
-from typing_extensions import TypeForm, TypeVar, is_typeddict
+from typing_extensions import TypedDict, TypeForm, TypeVar, is_typeddict
 
 from maverick.exceptions import InvalidInputError, OutputValidationError
-from maverick.loop.partial_output import PartialOutputReader
+from maverick.loop.config import check_text, check_whole, reject
 from maverick.model import ToolContext
 from maverick.model.request import ANSWER
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
+    from pydantic import TypeAdapter, ValidationError
 
 T = TypeVar("T", default=str)
 
@@ -25,6 +40,77 @@ asked for a better one. It may be ``async``."""
 
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL | re.IGNORECASE)
 _MOST_PROBLEMS_SHOWN = 8
+_FINENESS = 64
+"""An answer is read again when it has grown by this part of itself: reading all of it at each piece would take longer
+and longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputConfig(Generic[T]):
+    """The type of the agent's answer.
+
+    Args:
+        output_name: What the answer is called, such as ``report``.
+        schema: A Pydantic model, or any type Pydantic can validate: ``list[Item]``, ``Report | Refusal``, a dataclass; or
+            a JSON Schema of an object as a dict: then the output is a dict that fits it.
+        max_repairs: How often the model is shown what is wrong with an answer and asked again.
+        validators: Functions ``(output, ctx)`` that check an answer of the declared type, in order, with what the
+            type cannot say: each returns ``None``, or another output, or raises ``RetryOutput`` with what to tell the model.
+    """
+
+    output_name: str = "output"
+    schema: TypeForm[T] | Mapping[str, Any] = None  # type: ignore[assignment]  # required, although it follows a name
+    max_repairs: int = 2
+    validators: Sequence[OutputValidator[T]] = ()
+    format: OutputFormat[T] = field(init=False, repr=False, compare=False)
+    """Reads answers; built from the schema."""
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self: OutputConfig[dict[str, Any]],
+            output_name: str = "output",
+            *,
+            schema: Mapping[str, Any],
+            max_repairs: int = 2,
+            validators: Sequence[OutputValidator[dict[str, Any]]] = (),
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: OutputConfig[dict[str, Any]],
+            output_name: str,
+            schema: Mapping[str, Any],
+            max_repairs: int = 2,
+            validators: Sequence[OutputValidator[dict[str, Any]]] = (),
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            output_name: str = "output",
+            *,
+            schema: TypeForm[T],
+            max_repairs: int = 2,
+            validators: Sequence[OutputValidator[T]] = (),
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            output_name: str,
+            schema: TypeForm[T],
+            max_repairs: int = 2,
+            validators: Sequence[OutputValidator[T]] = (),
+        ) -> None: ...
+        def __init__(self, *arguments: Any, **options: Any) -> None: ...
+
+    def __post_init__(self) -> None:
+        check_text("output_config.output_name", self.output_name)
+        check_whole("output_config.max_repairs", self.max_repairs, minimum=0)
+        if self.schema is None:
+            reject("output_config.schema", "the type of the output, such as a Pydantic model", None)
+        _check_validators(self.validators)
+        object.__setattr__(self, "validators", tuple(self.validators))
+        object.__setattr__(self, "format", OutputFormat(self.output_name, self.schema))
 
 
 class OutputFormat(Generic[T]):
@@ -162,3 +248,88 @@ def _describe(error: ValidationError) -> str:
     ]
     more = len(found) - len(shown)
     return "; ".join(shown) + (f"; and {more} more" if more else "")
+
+
+def _check_validators(validators: object) -> None:
+    where = "output_config.validators"
+    if not isinstance(validators, list | tuple):
+        reject(where, "a list of functions (output, ctx)", validators)
+    for check in validators:
+        try:
+            inspect.signature(check).bind("output", "ctx")
+        except (TypeError, ValueError):
+            reject(where, "functions that take the output and a ToolContext", check)
+
+
+class PartialOutputReader:
+    """Reads an answer of a declared type piece by piece.
+
+    Args:
+        schema: The type, or a JSON Schema.
+        wrapped: Whether a provider may put the answer into an object, since its type is not one.
+    """
+
+    def __init__(self, schema: object, *, wrapped: bool) -> None:
+        self._adapter = _partial_adapter(schema)
+        self._wrapped = wrapped
+        self._text = ""
+        self._due = 0
+        self._newest: object = None
+
+    def add(self, text: str) -> object:
+        """What there is of the output with the next piece, if that is more than before, or else ``None``."""
+        self._text += text
+        if len(self._text) < self._due:
+            return None
+        self._due = len(self._text) + max(len(self._text) // _FINENESS, 1)
+        found = self._read()
+        if not found or found == self._newest:
+            return None
+        self._newest = found
+        return found
+
+    def _read(self) -> object:
+        from pydantic_core import from_json, to_json
+
+        starts = [place for place in (self._text.find("{"), self._text.find("[")) if place >= 0]
+        if not starts:
+            return None
+        body: str | bytes = self._text[min(starts) :]
+        try:
+            if self._adapter is None or self._wrapped:
+                value = from_json(body, allow_partial="trailing-strings")
+                if self._wrapped and isinstance(value, dict) and value.keys() == {ANSWER}:
+                    value = value[ANSWER]
+                if self._adapter is None:
+                    return value
+                body = to_json(value)
+            return self._adapter.validate_json(body, experimental_allow_partial="trailing-strings")
+        except ValueError:  # it is not JSON, or not valid as far as it goes
+            return None
+
+
+def _partial_adapter(schema: Any) -> TypeAdapter[Any] | None:  # noqa: ANN401 - any type
+    """What reads values of a type of which parts are missing; ``None`` for a JSON Schema, which says nothing of parts."""
+    from pydantic import TypeAdapter
+
+    if isinstance(schema, dict):
+        return None
+    return TypeAdapter(_partial_type(schema))
+
+
+def _partial_type(schema: Any) -> Any:  # noqa: ANN401 - any type
+    """The type with each field left out that is not there; whole models within are values of their own types."""
+    from pydantic import BaseModel, Field
+
+    if get_origin(schema) in (Union, UnionType):
+        return Union[tuple(map(_partial_type, get_args(schema)))]  # noqa: UP007 - made of values
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
+        fields: dict[str, Any] = {
+            name: Annotated[(info.annotation, *info.metadata, Field(alias=info.alias))]
+            for name, info in schema.model_fields.items()
+        }
+    elif is_typeddict(schema) or (isinstance(schema, type) and dataclasses.is_dataclass(schema)):
+        fields = get_type_hints(schema, include_extras=True)
+    else:
+        return schema
+    return TypedDict("Partial", fields, total=False)  # type: ignore[operator]

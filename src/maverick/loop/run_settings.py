@@ -1,4 +1,4 @@
-"""The settings of an agent that the loop decides by, recorded with the run.
+"""The settings of an agent that the loop decides by, recorded with the run, and the requests they make.
 
 A run that is replayed, resumed or forked is decided again, entry by entry. It has to come out the same, whatever the
 agent and its tools are by then; so the loop uses the settings that were in force when each entry was written.
@@ -16,7 +16,11 @@ from msgspec.structs import replace
 from maverick.loop.conversation import tool_tokens
 from maverick.loop.definition import AgentDefinition, AgentTool
 from maverick.loop.fingerprint import hash_offer, hash_output
-from maverick.model import Tool
+from maverick.loop.prefix import PrefixReason
+from maverick.model import History, OutputSchema, Request, Tool
+from maverick.model.request import DEFAULT_CONFIG
+
+_FREE_CHOICES = (None, "auto", "none")
 
 
 class ToolOffer(Struct, frozen=True, omit_defaults=True):
@@ -109,3 +113,72 @@ class RunSettings(Struct, frozen=True, omit_defaults=True):
             "" if output is None else hash_output(output.output_name, output.format.json_schema),
             output is not None and bool(output.validators),
         )
+
+
+class RequestBuilder:
+    """Makes the requests of one run: what stays the same in them, so that each extends the one before it."""
+
+    __slots__ = ("_definition", "_offered", "_output", "_tools", "config", "offer", "settings", "system")
+
+    def __init__(
+        self,
+        definition: AgentDefinition[Any],
+        tools: Mapping[str, Tool],
+        settings: RunSettings | None,
+        system: str,
+        *,
+        native_output: bool,
+    ) -> None:
+        self._definition = definition
+        self._tools = tools
+        self._offered: tuple[Tool, ...] = ()
+        """The tools that requests name."""
+        self._output: OutputSchema | None = None
+        self.system = system
+        """The system prompt."""
+        self.settings = settings or RunSettings.of(definition, tools)
+        """What the run is decided by."""
+        self.offer = ToolOffer()
+        """The tools on offer."""
+        self.config = DEFAULT_CONFIG
+        """The settings of the next request."""
+        if (output := definition.output_config) is not None:
+            self._output = OutputSchema(output.output_name, output.format.json_schema)
+            if not native_output:
+                self.system = f"{system}\n\n{output.format.instructions()}".lstrip()
+
+    def apply(self, settings: RunSettings | None, *, answered: bool) -> PrefixReason | None:
+        """Go on with these settings, or else with those of the agent; says why a request does not extend the last one.
+
+        Once the model has ``answered``, a tool that it has to call is called.
+        """
+        before, offered, model = self.settings, self.offer, self._definition.model_config
+        self.settings = settings = settings or RunSettings.of(self._definition, self._tools)
+        self.offer = settings.offer or ToolOffer.of(self._tools)
+        self._offered = self.offer.requested(self._tools)
+        self.config = model.request_config
+        if settings.max_tokens != (self.config.max_tokens or 0):
+            self.config = replace(self.config, max_tokens=settings.max_tokens)
+        if answered:
+            self.release_choice()
+        if not self.offer.same_as(offered):
+            return PrefixReason.TOOLS_CHANGED
+        if settings.model and before.model and settings.model != before.model:
+            return PrefixReason.MODEL_CHANGED
+        unknown = settings.output is None or before.output is None
+        return None if unknown or settings.output == before.output else PrefixReason.SETTINGS_CHANGED
+
+    def release_choice(self) -> bool:
+        """Leave the choice of tools to the model from now on; says whether it was forced."""
+        if self.config.tool_choice in _FREE_CHOICES:
+            return False
+        # It is said, or else the client's default would come back.
+        self.config = replace(self.config, tool_choice="auto")
+        return True
+
+    def request(self, history: History, max_tokens: int) -> Request:
+        """The request with this conversation, for an answer of at most so many tokens."""
+        config = self.config
+        if max_tokens != (config.max_tokens or 0):
+            config = replace(config, max_tokens=max_tokens)
+        return Request(history, self._offered, config, self.system, self._output)

@@ -19,7 +19,6 @@ from maverick.loop.definition import AgentDefinition
 from maverick.loop.limits import Ledger
 from maverick.loop.output import repair_prompt
 from maverick.loop.prefix import PrefixChange, PrefixReason
-from maverick.loop.request_builder import RequestBuilder
 from maverick.loop.result import (
     RESUMABLE,
     AgentResult,
@@ -28,7 +27,7 @@ from maverick.loop.result import (
     TerminateReason,
     ToolRecord,
 )
-from maverick.loop.run_settings import RunSettings
+from maverick.loop.run_settings import RequestBuilder, RunSettings
 from maverick.loop.steps import AwaitApproval, CallModel, CheckOutput, Finish, ReviewCalls, RunTools, Step
 from maverick.loop.tool_round import NO_TOOLS, RoundPlanner
 from maverick.model import Message, Request, Response, StopReason, Tool, Usage

@@ -15,8 +15,8 @@ from maverick.exceptions import InvalidInputError, describe_unknown
 from maverick.loop.conversation import Conversation, fit, truncate
 from maverick.loop.entries import RunStarted, ToolFinished
 from maverick.loop.limits import Ledger, Limits
-from maverick.loop.request_builder import RequestBuilder
 from maverick.loop.result import ToolOutcome, ToolRecord
+from maverick.loop.run_settings import RequestBuilder
 from maverick.model import Message, Part, StopReason, Text, ToolCall
 
 _CUT_OFF = (

@@ -8,8 +8,8 @@ from typing import NoReturn
 
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
+from maverick.loop.config import check_whole, shown
 from maverick.loop.definition import AgentDefinition
-from maverick.loop.model_config import check_whole, shown
 from maverick.misuse import explain_arguments
 from maverick.runtime.interruption import AbortSignal
 from maverick.tools import ToolRegistry

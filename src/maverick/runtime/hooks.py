@@ -17,8 +17,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from maverick.exceptions import HookError, InvalidInputError, RetryOutput, ToolError, describe_unknown
+from maverick.loop.config import shown
 from maverick.loop.entries import CallReview, CallsReviewed, ModelReplied, OutputChecked, RequestReviewed
-from maverick.loop.model_config import shown
 from maverick.loop.result import TerminateReason
 from maverick.loop.steps import CallModel, ReviewCalls
 from maverick.loop.tool_round import PlannedCall

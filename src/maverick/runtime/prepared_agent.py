@@ -13,11 +13,11 @@ from typing_extensions import TypeVar
 from maverick.config import AgentConfig, load_config
 from maverick.config.model_settings import MODEL_SETTINGS
 from maverick.exceptions import InvalidInputError, InvalidToolError
+from maverick.loop.config import ModelConfig
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import Execution, RunStarted
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.limits import Limits
-from maverick.loop.model_config import ModelConfig
 from maverick.loop.prefix import any_thought, bound_thought, without_thoughts
 from maverick.loop.run_settings import RunSettings
 from maverick.model import History, LLMClient, Message, ModelInfo, OutputSchema, Request, Tool, model_info

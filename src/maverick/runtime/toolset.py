@@ -9,7 +9,8 @@ from typing import Any
 
 from maverick.config.mcp_server import server_of
 from maverick.exceptions import InvalidToolError
-from maverick.loop.definition import AgentDefinition, AgentTool, check_tool
+from maverick.loop.config import check_tool
+from maverick.loop.definition import AgentDefinition, AgentTool
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.run_settings import RunSettings
 from maverick.loop.tool_round import PlannedCall

@@ -19,8 +19,7 @@ from pydantic import BaseModel
 from maverick.exceptions import InvalidInputError, MaverickError
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
-from maverick.loop.definition import InputConfig
-from maverick.loop.inputs import REQUIRED, Input, Template, bind_inputs, inputs_schema
+from maverick.loop.inputs import REQUIRED, Input, InputConfig, Template, bind_inputs, inputs_schema
 from maverick.model import Document, Image
 from maverick.runtime import AgentExecutor
 

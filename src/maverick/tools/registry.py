@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from maverick.exceptions import InvalidToolError
-from maverick.loop.definition import check_tool
+from maverick.loop.config import check_tool
 from maverick.model import Tool
 from maverick.tools.function import FunctionTool
 
