@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from maverick.exceptions import ConfigError
 
 if TYPE_CHECKING:
-    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.metrics import Histogram, MeterProvider
     from opentelemetry.trace import TracerProvider
 
 logger = logging.getLogger("maverick")
@@ -18,10 +18,10 @@ logger.addHandler(logging.NullHandler())
 FIELDS = "maverick"
 """The attribute of a log record that holds its structured fields."""
 
-_TOKEN_BUCKETS = [4**power for power in range(14)]
+_TOKEN_BUCKETS: list[float] = [4**power for power in range(14)]
 _SECOND_BUCKETS = [0.01 * 2**power for power in range(14)]
 _RUN_SECOND_BUCKETS = [0.01 * 4**power for power in range(11)]
-_TURN_BUCKETS = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144]
+_TURN_BUCKETS: list[float] = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144]
 
 
 def log(
@@ -100,30 +100,21 @@ class Instruments:
 
         self.tracer = trace.get_tracer("maverick", tracer_provider=tracer_provider)
         meter = metrics.get_meter("maverick", meter_provider=meter_provider)
-        self.tokens = meter.create_histogram(
-            "gen_ai.client.token.usage",
-            unit="{token}",
-            description="Tokens of a model call.",
-            explicit_bucket_boundaries_advisory=_TOKEN_BUCKETS,
+
+        def histogram(name: str, unit: str, buckets: list[float], description: str) -> Histogram:
+            return meter.create_histogram(
+                name, unit, description, explicit_bucket_boundaries_advisory=buckets
+            )
+
+        self.tokens = histogram(
+            "gen_ai.client.token.usage", "{token}", _TOKEN_BUCKETS, "Tokens of a model call."
         )
-        self.duration = meter.create_histogram(
-            "gen_ai.client.operation.duration",
-            unit="s",
-            description="How long a model call took.",
-            explicit_bucket_boundaries_advisory=_SECOND_BUCKETS,
+        self.duration = histogram(
+            "gen_ai.client.operation.duration", "s", _SECOND_BUCKETS, "How long a model call took."
         )
-        self.turns = meter.create_histogram(
-            "maverick.run.turns",
-            unit="{turn}",
-            description="Turns of a run.",
-            explicit_bucket_boundaries_advisory=_TURN_BUCKETS,
-        )
-        self.run_duration = meter.create_histogram(
-            "maverick.run.duration",
-            unit="s",
-            description="How long a run took, from its start or its resumption to its end.",
-            explicit_bucket_boundaries_advisory=_RUN_SECOND_BUCKETS,
-        )
+        self.turns = histogram("maverick.run.turns", "{turn}", _TURN_BUCKETS, "Turns of a run.")
+        took = "How long a run took, from its start or its resumption to its end."
+        self.run_duration = histogram("maverick.run.duration", "s", _RUN_SECOND_BUCKETS, took)
         self.cost = meter.create_counter(
             "maverick.cost", unit="{USD}", description="What model calls cost, as far as prices are known."
         )

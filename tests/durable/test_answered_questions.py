@@ -12,9 +12,12 @@ import pytest
 
 from durable import doomed
 from durable.doomed import send_letters
+from maverick import AgentExecutor, ApprovalRequest, tool
 from maverick.journal import Journal
 from maverick.loop.entries import ApprovalDecided, CallRuled
 from maverick.loop.result import ToolOutcome
+from maverick.testing import ScriptedClient, call, reply
+from scenario import agent
 
 TESTS = Path(__file__).parent.parent
 
@@ -48,3 +51,25 @@ async def test_a_person_is_asked_once_although_the_policy_gives_no_reason_and_th
     entries = [stored.entry async for stored in journal.read("r")]
     assert [entry.index for entry in entries if isinstance(entry, CallRuled)] == [0, 1]
     assert [entry.index for entry in entries if isinstance(entry, ApprovalDecided)] == [0, 1]
+
+
+@pytest.mark.requirement("P1")
+async def test_what_the_model_said_is_written_while_a_person_thinks(journal: Journal) -> None:
+    @tool(approval=True)
+    async def send() -> str:
+        """Send a letter."""
+        return "sent"
+
+    async def kinds() -> set[str]:
+        return {type(stored.entry).__name__ async for stored in journal.read("r")}
+
+    async def approve(wanted: ApprovalRequest) -> bool:
+        async with asyncio.timeout(60):
+            while "ModelReplied" not in await kinds():  # noqa: ASYNC110 - a journal has no event to wait for
+                await asyncio.sleep(0.01)
+        return True
+
+    executor = AgentExecutor(ScriptedClient([call("send"), reply("Done.")]), journal=journal, approve=approve)
+    result = await executor.execute(agent(send), run_id="r")
+
+    assert result.output == "Done."

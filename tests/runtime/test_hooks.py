@@ -346,6 +346,9 @@ async def test_a_hook_that_fails_ends_the_run_and_is_named_and_the_run_goes_on_w
     without = AgentExecutor(client, journal=journal)
     with pytest.raises(RunChangedError, match="the hook 'Recorder' is gone"):
         await without.resume("r", office.clerk())
+    if method != "before_model":
+        with pytest.raises(RunChangedError, match="the hook 'Recorder' is gone"):
+            await without.fork("r", office.clerk(), turn=1)
     later = await without.resume("r", office.clerk(), accept_changes=True)
     assert later.output == "Done."
     assert_valid(later.messages)

@@ -46,8 +46,7 @@ from maverick.loop.result import ToolOutcome, ToolRecord
 from maverick.model import Document, Effect, Image, LLMClient, Message, Role, Tool, ToolContext
 from maverick.model.client import model_info, own_model, request_defaults
 from maverick.runtime import AbortSignal, AgentExecutor
-from maverick.runtime.event_log import Listener, log_failure
-from maverick.runtime.event_stream import EventStream
+from maverick.runtime.event_log import EventStream, Listener, log_failure
 from maverick.tools.mcp import MCPToolset
 from maverick.tools.threads import run_in_thread
 

@@ -37,8 +37,7 @@ from maverick.loop.events import (
 from maverick.loop.result import RESUMABLE
 from maverick.model import ToolContext
 from maverick.runtime import AbortSignal
-from maverick.runtime.event_log import Listener
-from maverick.runtime.event_stream import EventStream
+from maverick.runtime.event_log import EventStream, Listener
 
 _CODES: Mapping[TerminateReason, int] = {
     TerminateReason.COMPLETE: INVALID_OUTPUT,  # it came to its end, and yet has no success

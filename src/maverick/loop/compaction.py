@@ -59,12 +59,7 @@ _UNTRUSTED = (
 
 
 class Compactor:
-    """Condenses the conversation of one run, at most once a turn.
-
-    Args:
-        conversation: The conversation.
-        start: The entry that the run begins with.
-    """
+    """Condenses the conversation of one run, at most once a turn."""
 
     __slots__ = ("_conversation", "_cut", "_task", "_turn", "native")
 
@@ -82,13 +77,10 @@ class Compactor:
     def request(
         self, turn: int, asked: Request, ledger: Ledger, *, native: bool | None = None
     ) -> Request | None:
-        """The request that condenses the older turns, unless there are none, this turn has made it, or money is short.
+        """The request that makes room for a turn, unless there is nothing to condense, it was made, or money is short.
 
-        Args:
-            turn: The turn that room is made for.
-            asked: What the model would be asked next.
-            ledger: What may be spent.
-            native: Whether the provider is to condense them itself; by default, if it can.
+        It is made like the one that would be ``asked`` next; ``native`` if the provider is to condense by itself, as it
+        does by default if it can.
         """
         native = self.native if native is None else native
         if self._turn == turn or not self._plan(native):

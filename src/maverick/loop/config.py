@@ -30,9 +30,10 @@ _MOST_SHOWN = 200
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
-def reject(field: str, expected: str, value: object) -> NoReturn:
-    """Refuse the value of a field."""
-    raise InvalidInputError(f"{field}: expected {expected}, got {shown(value)}.", field=field)
+def reject(field: str, expected: str, value: object, instead: str = "") -> NoReturn:
+    """Refuse the value of a field; ``instead`` says in a sentence what to write."""
+    text = f"{field}: expected {expected}, got {shown(value)}. {instead}".rstrip()
+    raise InvalidInputError(text, field=field)
 
 
 def shown(value: object) -> str:
@@ -68,14 +69,7 @@ def check_seconds(field: str, value: object, *, positive: bool = True, optional:
 
 
 def check_type(field: str, value: object, kind: type, instead: str = "") -> None:
-    """Refuse what is of another type.
-
-    Args:
-        field: What it was given as.
-        value: What was given.
-        kind: What is expected.
-        instead: How to write it.
-    """
+    """Refuse what is of another type; ``instead`` is how to write it."""
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
         reject(field, f"{article} {kind.__name__}{instead and f', such as {instead}'}", value)

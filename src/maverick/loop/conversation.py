@@ -49,12 +49,7 @@ _NOTE = 40
 
 
 class Conversation:
-    """The conversation of one run, how much of the context window it takes, and what of it was sent before.
-
-    Args:
-        system: The system prompt.
-        messages: The first messages.
-    """
+    """The conversation of one run, how much of the context window it takes, and what of it was sent before."""
 
     def __init__(self, system: str, messages: Iterable[Message]) -> None:
         self.history = History(messages)

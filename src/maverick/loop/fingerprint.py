@@ -70,7 +70,7 @@ class Fingerprint(Struct, frozen=True, omit_defaults=True):
             )
             if before != after
         ]
-        said += [f"the hook {name!r} is gone" for name in set(self.hooks) - set(now.hooks)]
+        said += self.lost_hooks(now)
         said += [f"the tool {name!r} is gone" for name in self.tools.keys() - now.tools.keys()]
         said += [f"the tool {name!r} is new" for name in now.tools.keys() - self.tools.keys()]
         said += [
@@ -79,6 +79,10 @@ class Fingerprint(Struct, frozen=True, omit_defaults=True):
             if now.tools[name] and self.tools[name] != now.tools[name]
         ]
         return sorted(said + self._conduct_changes(now))
+
+    def lost_hooks(self, now: Fingerprint) -> list[str]:
+        """Descriptions of the hooks that are not there now."""
+        return [f"the hook {name!r} is gone" for name in sorted(set(self.hooks) - set(now.hooks))]
 
     def _conduct_changes(self, now: Fingerprint) -> list[str]:
         if self.conduct is None or now.conduct is None:

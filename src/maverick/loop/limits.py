@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from maverick.loop.conversation import estimate_tokens
 from maverick.loop.result import TerminateReason
 from maverick.model import Price, Usage
 from maverick.model.response import NO_USAGE
-
-N = TypeVar("N", int, float)
 
 
 class Limits(Struct, frozen=True, omit_defaults=True):
@@ -31,13 +27,8 @@ class Limits(Struct, frozen=True, omit_defaults=True):
 
     def within(self, other: Limits) -> Limits:
         """The tighter of the two, limit by limit."""
-        return Limits(
-            _tighter(self.turns, other.turns),
-            _tighter(self.seconds, other.seconds),
-            _tighter(self.tokens, other.tokens),
-            _tighter(self.cost_usd, other.cost_usd),
-            _tighter(self.tool_calls, other.tool_calls),
-        )
+        both = zip(astuple(self), astuple(other), strict=True)
+        return Limits(*(min((one for one in pair if one is not None), default=None) for pair in both))
 
 
 NO_LIMITS = Limits()
@@ -86,13 +77,7 @@ class Ledger:
         return room
 
     def estimated_usage(self, input_tokens: int, answer: str, max_tokens: int) -> Usage:
-        """About what an answer used whose provider did not say.
-
-        Args:
-            input_tokens: An estimate of the request.
-            answer: The answer, or the part of it that arrived.
-            max_tokens: The most tokens it could have; 0 is not known.
-        """
+        """About what an answer used whose provider did not say; it may be cut short, and ``max_tokens`` is 0 if not known."""
         said = estimate_tokens(answer)
         usage = Usage(input_tokens, min(said, max_tokens or said))
         return usage if self._price is None else replace(usage, cost_usd=self._price.cost(usage))
@@ -104,13 +89,8 @@ class Ledger:
     def share(self, count: int, elapsed: float, reserve_tokens: int, own_calls: int) -> Limits:
         """What each of ``count`` subagents may use, so that together they leave enough for a final answer.
 
-        What a subagent does not use stays with the parent, since only what it really used is charged.
-
-        Args:
-            count: How many subagents are about to start together.
-            elapsed: Seconds since the run began.
-            reserve_tokens: What the parent's next request and answer are expected to need.
-            own_calls: Tool calls of the same turn that the parent makes itself.
+        What a subagent does not use stays with the parent, since only what it really used is charged. The parent keeps
+        ``reserve_tokens`` for its next request and answer, and ``own_calls`` for the tool calls it makes in the same turn.
         """
         limits, used = self.limits, self.usage
         return Limits(
@@ -128,12 +108,6 @@ class Ledger:
         self.usage += usage
         self.turns += turns
         self.tool_calls += tool_calls
-
-
-def _tighter(one: N | None, other: N | None) -> N | None:
-    if one is None:
-        return other
-    return one if other is None else min(one, other)
 
 
 def _portion(limit: int | None, taken: int, count: int) -> int | None:

@@ -39,10 +39,8 @@ _UNDER_WAY = (CallModel, ReviewCalls, RunTools, AwaitApproval, CheckOutput)
 class AgentLoop(LoopState[T]):
     """One run of an agent, without I/O.
 
-    Args:
-        definition: The agent.
-        tools: Its tools by name, as they are today. Recorded entries were decided with the tools of their time.
-        max_depth: How deep agents may be nested in each other.
+    Its ``tools`` are those of today: recorded entries were decided with the tools of their time. Agents may be nested in
+    each other ``max_depth`` deep.
     """
 
     def feed(self, entry: entries.Entry) -> Step:

@@ -114,10 +114,7 @@ class OutputConfig(Generic[T]):
 
 
 class OutputFormat(Generic[T]):
-    """Reads an answer as a value of a declared type.
-
-    The validator and the JSON Schema are built once, here.
-    """
+    """Reads an answer as a value of a declared type. The validator and the JSON Schema are built once, here."""
 
     __slots__ = ("_adapter", "_schema", "json_schema", "name")
 
@@ -262,12 +259,7 @@ def _check_validators(validators: object) -> None:
 
 
 class PartialOutputReader:
-    """Reads an answer of a declared type piece by piece.
-
-    Args:
-        schema: The type, or a JSON Schema.
-        wrapped: Whether a provider may put the answer into an object, since its type is not one.
-    """
+    """Reads an answer of a declared type piece by piece; ``wrapped`` if a provider may put it into an object."""
 
     def __init__(self, schema: object, *, wrapped: bool) -> None:
         self._adapter = _partial_adapter(schema)

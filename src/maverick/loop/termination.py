@@ -29,15 +29,8 @@ _ADVICE = {
         "It may need more calls or a simpler task",
     ),
 }
-
-
-_REASON_OF_LIMIT = {
-    "max_turns": TerminateReason.MAX_TURNS,
-    "max_budget_usd": TerminateReason.MAX_COST,
-    "max_cost_usd": TerminateReason.MAX_COST,
-    "max_total_tokens": TerminateReason.MAX_TOTAL_TOKENS,
-    "max_tool_calls": TerminateReason.MAX_TOOL_CALLS,
-}
+_REASON_OF_LIMIT = {setting: reason for reason, (setting, _, _) in _ADVICE.items()}
+_REASON_OF_LIMIT["max_budget_usd"] = TerminateReason.MAX_COST  # what the Claude CLI calls it
 
 
 def reason_of(error: BaseException | None) -> TerminateReason:

@@ -34,14 +34,11 @@ _MAY_HAVE_ACTED = "It was under way when the process stopped, and may or may not
 _EDITED = "{by} approved this call with other arguments than yours: {arguments}\n\n{result}"
 _EDITED_TOKENS = 500
 _objects = msgspec.json.Decoder(dict[str, Any])
-
 _NO_CALLS_LEFT = "Not run: the limit of {limit} tool calls is reached."
-
+_MOST_NEAR = 5
 
 CALL_TOOL = "call_tool"
 """The tool that deferred tools are called through."""
-
-_MOST_NEAR = 5
 
 
 def unwrapped(call: ToolCall) -> ToolCall:
@@ -141,11 +138,7 @@ class ToolRound:
         self.calls, self.waiting = list(calls), waiting
 
     def settle(self, result: ToolFinished) -> None:
-        """Take the result of a call.
-
-        Raises:
-            InvalidInputError: There is no such call, or it has its result already.
-        """
+        """Take the result of a call, or refuse it with an error if there is no such call or it has one."""
         if not 0 <= result.index < len(self.calls) or result.index in self._results:
             raise InvalidInputError(
                 f"Turn {self.turn} has no open tool call {result.index}; each call gets exactly one result.",
@@ -200,22 +193,10 @@ class ToolRound:
                 said = fit(result.parts, result_tokens) if result.parts else truncate(content, result_tokens)
             if planned.edited_by is not None:
                 said = planned.told(said) if isinstance(said, str) else (Text(planned.told("")), *said)
-            failed = result.outcome is not ToolOutcome.FINISHED
-            message = Message.tool_result(call.id, said, is_error=failed)
-            yield (
-                message,
-                ToolRecord(
-                    call.id,
-                    call.tool_name,
-                    call.arguments,
-                    content,
-                    result.outcome,
-                    result.duration_ms,
-                    self.turn,
-                    result.data,
-                    result.parts,
-                ),
-            )
+            outcome, took = result.outcome, result.duration_ms
+            message = Message.tool_result(call.id, said, is_error=outcome is not ToolOutcome.FINISHED)
+            made = (call.id, call.tool_name, call.arguments)
+            yield message, ToolRecord(*made, content, outcome, took, self.turn, result.data, result.parts)
 
 
 NO_TOOLS = ToolRound()
@@ -244,7 +225,7 @@ class RoundPlanner:
     def plan(
         self, turn: int, calls: Sequence[ToolCall], stop_reason: StopReason, elapsed: float
     ) -> ToolRound:
-        """Plan the calls of a response."""
+        """Plan the calls of a response, which may be cut off."""
         cut_off = stop_reason is StopReason.MAX_TOKENS or stop_reason is StopReason.CONTEXT_OVERFLOW
         refusal = _CUT_OFF if cut_off else ""
         if self._requests.offer.shown:

@@ -6,6 +6,7 @@ import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,7 +15,11 @@ from msgspec.structs import replace
 
 from maverick.exceptions import InvalidInputError, ToolError
 from maverick.journal.approvals import edited_json
+from maverick.loop.steps import approval_id
+from maverick.loop.tool_round import PlannedCall
 from maverick.model import Tool
+from maverick.runtime.event_log import is_async, log_failure
+from maverick.runtime.run import Run
 from maverick.telemetry import log
 from maverick.tools.argument_check import check_arguments
 from maverick.tools.threads import run_in_thread
@@ -74,16 +79,40 @@ Approver: TypeAlias = Callable[[ApprovalRequest], bool | ApprovalAnswer | Awaita
 """Asks a person whether a tool call may be made; one that is not async is called in a thread."""
 
 
+NOT_ASKED = ApprovalAnswer(
+    approved=False, by="the executor", reason="No one could be asked: approve= has failed. The log says why."
+)
+
+
+async def ask_about(planned: PlannedCall, run: Run[Any], approve: Approver) -> ApprovalAnswer:
+    """What a person says to a call of a run."""
+    call, start = planned.call, run.start
+    request = ApprovalRequest(
+        tool_name=call.tool_name,
+        arguments=deepcopy(call.arguments),
+        reason=planned.question or "",
+        run_id=start.run_id,
+        user_id=start.user_id,
+        agent=start.agent,
+        approval_id=approval_id(start.run_id, run.loop.turn, planned.index),
+        call_id=call.id,
+        workspace=getattr(run.toolset.tools[call.tool_name], "workspace", None),
+    )
+    try:
+        return await ask(approve, request)
+    except Exception as error:  # noqa: BLE001 - whatever went wrong, no one has agreed
+        log_failure(logging.WARNING, "approval_failed", error, run.ids | {"tool": call.tool_name})
+        return NOT_ASKED
+
+
 async def ask(approve: Approver, request: ApprovalRequest) -> ApprovalAnswer:
     """What a person says to a request; whatever is not a clear yes is a no."""
     function: Callable[..., Any] = approve
-    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004 - an object whose __call__ is async
-    )
-    answer = function(request) if is_async else await run_in_thread(function, request)
-    if inspect.isawaitable(answer):
-        answer = await answer
-    if not isinstance(answer, bool | ApprovalAnswer):
+    answer = function(request) if is_async(function) else await run_in_thread(function, request)
+    answer = await answer if inspect.isawaitable(answer) else answer
+    if isinstance(answer, ApprovalAnswer):
+        return replace(answer, arguments=as_json(answer.arguments) if answer.approved else None)
+    if not isinstance(answer, bool):
         log(
             logging.WARNING,
             "approval_unclear",
@@ -91,27 +120,17 @@ async def ask(approve: Approver, request: ApprovalRequest) -> ApprovalAnswer:
             text=f"approve= returned a {type(answer).__name__} for the tool {request.tool_name!r}, so that the call is denied. "
             "Return True, False, request.approve(…) or request.deny(…).",
         )
-    if not isinstance(answer, ApprovalAnswer):
-        return ApprovalAnswer(approved=answer is True)
-    return replace(answer, arguments=as_json(answer.arguments) if answer.approved else None)
+    return ApprovalAnswer(approved=answer is True)
 
 
 def as_json(arguments: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Edited arguments as they are recorded.
-
-    Raises:
-        InvalidInputError: They are not a JSON object, or too large.
-    """
+    """Edited arguments as they are recorded, or an InvalidInputError if they are not a JSON object, or too large."""
     edited: dict[str, Any] | None = None if arguments is None else json.loads(edited_json(arguments))
     return edited
 
 
 def check_edited(tool: Tool | None, arguments: dict[str, Any]) -> None:
-    """Make sure that a call can be made with the arguments a person has written, as far as the tool is known.
-
-    Raises:
-        InvalidInputError: They do not fit the tool.
-    """
+    """Refuse arguments that a person has written and that do not fit the tool, as far as it is known."""
     if tool is not None:
         try:
             check_arguments(tool, arguments)

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
-from maverick.loop.config import check_whole, shown
+from maverick.loop.config import check_whole, reject
 from maverick.loop.definition import AgentDefinition
 from maverick.misuse import explain_arguments
 from maverick.runtime.interruption import AbortSignal
@@ -36,17 +36,12 @@ def explain_calls(executor: type) -> None:
 def check_client(client: object) -> None:
     """Refuse what is not a client."""
     if isinstance(client, AgentDefinition):
-        _refuse(
-            "client", "The agent is given to execute(), not to the executor: AgentExecutor().execute(agent)"
-        )
+        instead = "AgentExecutor().execute(agent)"
+        _refuse("client", f"The agent is given to execute(), not to the executor: {instead}")
     if client is not None and (isinstance(client, type) or not callable(getattr(client, "run", None))):
-        instead = (
-            f"Write connect({client!r})" if isinstance(client, str) else "Write connect('provider:model')"
-        )
-        _refuse(
-            "client",
-            f"expected what connect(…) returns, got {shown(client)}. {instead}, or name the model in the definition",
-        )
+        named = client if isinstance(client, str) else "provider:model"
+        instead = f"Write connect({named!r}), or name the model in the definition."
+        reject("client", "what connect(…) returns", client, instead)
 
 
 def check_parts(
@@ -59,61 +54,46 @@ def check_parts(
 ) -> None:
     """Refuse other parts of an executor that are not what they should be."""
     if tool_registry is not None and not isinstance(tool_registry, ToolRegistry):
-        _refuse(
-            "tool_registry",
-            f"expected a ToolRegistry, got {shown(tool_registry)}. Give the tools to the agent: ToolConfig(tools=[…])",
-        )
+        instead = "Give the tools to the agent: ToolConfig(tools=[…])."
+        reject("tool_registry", "a ToolRegistry", tool_registry, instead)
     if journal is not None and not isinstance(journal, Journal):
-        _refuse("journal", f"expected a SqliteJournal(…) or a PostgresJournal(…), got {shown(journal)}")
+        reject("journal", "a SqliteJournal(…) or a PostgresJournal(…)", journal)
     if approve is not None and not callable(approve):
-        _refuse("approve", f"expected a function that asks a person, got {shown(approve)}")
-    if permissions is not None and (
-        isinstance(permissions, type) or not callable(getattr(permissions, "decide", None))
-    ):
-        _refuse("permissions", f"expected Permissions(…) of maverick.tools, got {shown(permissions)}")
+        reject("approve", "a function that asks a person", approve)
+    decides = not isinstance(permissions, type) and callable(getattr(permissions, "decide", None))
+    if permissions is not None and not decides:
+        reject("permissions", "Permissions(…) of maverick.tools", permissions)
     if may_approve is not None and (not callable(may_approve) or inspect.iscoroutinefunction(may_approve)):
-        _refuse(
-            "may_approve", f"expected an ordinary function (approval, by) -> bool, got {shown(may_approve)}"
-        )
+        reject("may_approve", "an ordinary function (approval, by) -> bool", may_approve)
     check_whole("max_depth", max_depth, minimum=0)
 
 
 def check_definition(definition: object) -> None:
     """Refuse what is not a definition."""
-    if isinstance(definition, AgentDefinition):
-        return
-    if isinstance(definition, str):
-        _refuse(
-            "definition",
-            f"expected an AgentDefinition, got {definition!r}. Give the definition itself; an agent that is registered by "
-            "name is made with registry.create() of maverick.agents",
-        )
-    _refuse(
-        "definition",
-        f"expected an AgentDefinition, got {shown(definition)}. Define one with AgentDefinition(…)",
-    )
+    if not isinstance(definition, AgentDefinition):
+        instead = "Define one with AgentDefinition(…)."
+        if isinstance(definition, str):
+            instead = "Give the definition itself; an agent that is registered by name is made with registry.create() of "
+            instead += "maverick.agents."
+        reject("definition", "an AgentDefinition", definition, instead)
 
 
 def check_run(signal: object, user_id: object, if_exists: object) -> None:
     """Refuse arguments of a run that are not what they should be."""
     if signal is not None and not isinstance(signal, AbortSignal):
-        _refuse("signal", f"expected an AbortSignal, got {shown(signal)}. Create one with AbortSignal()")
+        reject("signal", "an AbortSignal", signal, "Create one with AbortSignal().")
     if user_id is not None and not isinstance(user_id, str):
-        _refuse("user_id", f"expected a string, got {user_id!r}. Write str(…) around it")
+        reject("user_id", "a string", user_id, "Write str(…) around it.")
     if if_exists not in ("raise", "resume"):
-        _refuse("if_exists", f"expected 'raise' or 'resume', got {if_exists!r}")
+        reject("if_exists", "'raise' or 'resume'", if_exists)
 
 
 def checked_run_id(run_id: str | None) -> str:
-    """The id of a run, or a new one.
-
-    Raises:
-        InvalidInputError: It cannot be the id of a run.
-    """
+    """The id of a run, or a new one; refuses what cannot be one."""
     if run_id is None or run_id == "":
         return f"run_{os.urandom(8).hex()}"
     if not isinstance(run_id, str):
-        _refuse("run_id", f"expected a string, got {shown(run_id)}. Write str(…) around it")
+        reject("run_id", "a string", run_id, "Write str(…) around it.")
     if "/" in run_id:
         _refuse(
             "run_id",

@@ -162,11 +162,7 @@ def connect(model: str, live: str | None = None) -> Client:
 
 
 def _replayed(exchange: RecordedExchange) -> Iterator[StreamItem]:
-    """What a stream of a recorded answer yields.
-
-    Raises:
-        AgentError: The error that was recorded.
-    """
+    """What a stream of a recorded answer yields; it may end with the error that was recorded."""
     if exchange.deltas is not None:
         for kind, piece in exchange.deltas:
             if isinstance(piece, Opaque):
@@ -179,11 +175,7 @@ def _replayed(exchange: RecordedExchange) -> Iterator[StreamItem]:
 
 
 def _outcome(exchange: RecordedExchange) -> Response:
-    """The response that was recorded.
-
-    Raises:
-        AgentError: The error that was recorded.
-    """
+    """The response that was recorded, or else the error."""
     if isinstance(exchange.answer, AgentError):
         raise exchange.answer
     if exchange.answer is None:

@@ -80,27 +80,21 @@ def preview_call(
     if folder is not None and known is not None and names <= set(known):
         return _edit_preview(tool_name, arguments, folder, workspace or folder)
     command, address = arguments.get("command"), arguments.get("url")
+    lines, shown = tuple(_argument_lines(arguments)), visible(tool_name)
     if isinstance(command, str) and names <= _COMMANDS.get(tool_name, set()):
-        lines = tuple(map(visible, command.split("\n")))
-        return CallPreview(
-            "command", "Run a command", lines, _grant(tool_name, command), "this exact command"
-        )
+        grant, lines = _grant(tool_name, command), tuple(map(visible, command.split("\n")))
+        return CallPreview("command", "Run a command", lines, grant, "this exact command")
     if isinstance(address, str) and tool_name in _PAGES:
         site = "{0.scheme}://{0.netloc}".format(_parts(address))
-        grant, lines = _grant(tool_name, site), tuple(_argument_lines(arguments))
+        grant = _grant(tool_name, site)
         return CallPreview("fetch", "Fetch a web page", lines, grant, f"pages of {visible(site)}")
-    shown = visible(tool_name)
     if tool_name.startswith(QUESTION):  # who agrees to one question has not agreed to the next
-        grant, lines = (
+        title, grant = (
+            f"{shown[0].upper()}{shown[1:]}",
             _grant(tool_name, json.dumps(arguments, sort_keys=True)),
-            tuple(_argument_lines(arguments)),
         )
-        return CallPreview(
-            "call", f"{shown[0].upper()}{shown[1:]}", lines, grant, "this answer to this question"
-        )
-    return CallPreview(
-        "call", f"Call {shown}", tuple(_argument_lines(arguments)), tool_name, f"every call of {shown}"
-    )
+        return CallPreview("call", title, lines, grant, "this answer to this question")
+    return CallPreview("call", f"Call {shown}", lines, tool_name, f"every call of {shown}")
 
 
 def visible(text: str) -> str:
@@ -281,9 +275,8 @@ async def consent(request: ApprovalRequest, grants: Grants, ask: Ask, folder: Pa
     if grants.cover(request, preview):
         return request.approve(reason=f"always allowed: {preview.always}")
     answer, scope = await ask(preview)
-    if answer.approved and preview != preview_call(
-        request.tool_name, request.arguments, folder, request.workspace
-    ):
+    now = preview_call(request.tool_name, request.arguments, folder, request.workspace)
+    if answer.approved and preview != now:
         return request.deny(CHANGED, by=answer.by)
     if preview.grant and answer.approved and answer.arguments is None and scope is not None:
         grants.add(request, preview, scope)

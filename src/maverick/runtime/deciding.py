@@ -1,25 +1,49 @@
-"""Deciding on the tool calls that runs wait with: the part of an executor that approves and denies."""
+"""What every executor has: its options, and the part that decides on the tool calls that runs wait with."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Required, TypedDict, Unpack, overload
 
 from msgspec.structs import asdict
 from typing_extensions import TypeVar
 
+from maverick.config import AgentConfig
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
 from maverick.journal.approvals import MayApprove, decided
 from maverick.loop.definition import AgentDefinition
+from maverick.loop.policy import Policy
 from maverick.loop.result import AgentResult
-from maverick.runtime.approver import ApprovalAnswer, as_json, check_edited
+from maverick.model import LLMClient
+from maverick.runtime.approver import ApprovalAnswer, Approver, as_json, check_edited
 from maverick.runtime.event_log import Listener
+from maverick.runtime.hooks import Hooks
 from maverick.runtime.prepared_agent import AgentPreparer
 from maverick.runtime.replay import check_unchanged, load_beginning
+from maverick.runtime.toolset import Guidance
+from maverick.tools import ToolRegistry
 
 T = TypeVar("T", default=str)
+R = TypeVar("R", default=Any)
+
+
+class ExecutorOptions(TypedDict, total=False):
+    """The arguments of :class:`~maverick.AgentExecutor`."""
+
+    client: LLMClient | None
+    tool_registry: ToolRegistry | None
+    journal: Journal | None
+    approve: Approver | None
+    approval_expires_in: float | None
+    permissions: Policy | None
+    max_depth: int
+    settings: AgentConfig | None
+    deps: object
+    may_approve: MayApprove | None
+    hooks: Sequence[Hooks]
+    guidance: Guidance | None
 
 
 class _Decision(TypedDict, total=False):
@@ -34,10 +58,11 @@ class _Decision(TypedDict, total=False):
 class ApprovingExecutor(ABC):
     """Approves and denies tool calls, and goes on with their runs."""
 
+    options: ExecutorOptions
+    """The arguments it was created with."""
     _agents: AgentPreparer
     _known: dict[str, AgentDefinition[Any]]
     """The agents that were run here last, by name."""
-    _may_approve: MayApprove | None
 
     @abstractmethod
     async def resume(
@@ -61,19 +86,9 @@ class ApprovingExecutor(ABC):
         *,
         arguments: Mapping[str, Any] | None = None,
         resume: Literal[True],
-        definition: AgentDefinition[T],
+        definition: AgentDefinition[R] | None = None,
         **decision: Unpack[_Decision],
-    ) -> AgentResult[T]: ...
-    @overload
-    async def approve(
-        self,
-        approval_id: str,
-        *,
-        arguments: Mapping[str, Any] | None = None,
-        resume: Literal[True],
-        definition: None = None,
-        **decision: Unpack[_Decision],
-    ) -> AgentResult[Any]: ...
+    ) -> AgentResult[R]: ...
     @overload
     async def approve(
         self,
@@ -133,18 +148,9 @@ class ApprovingExecutor(ABC):
         approval_id: str,
         *,
         resume: Literal[True],
-        definition: AgentDefinition[T],
+        definition: AgentDefinition[R] | None = None,
         **decision: Unpack[_Decision],
-    ) -> AgentResult[T]: ...
-    @overload
-    async def deny(
-        self,
-        approval_id: str,
-        *,
-        resume: Literal[True],
-        definition: None = None,
-        **decision: Unpack[_Decision],
-    ) -> AgentResult[Any]: ...
+    ) -> AgentResult[R]: ...
     @overload
     async def deny(
         self,
@@ -185,7 +191,7 @@ class ApprovingExecutor(ABC):
         *,
         resume: bool,
     ) -> AgentResult[Any] | None:
-        journal = self._kept_runs()
+        journal, may_approve = self._kept_runs(), self.options["may_approve"]
         asked = await journal.get_approval(approval_id)
         run_id = asked.run_id.partition("/")[0]
         name = (await journal.get(run_id)).agent
@@ -198,10 +204,10 @@ class ApprovingExecutor(ABC):
             path = (await journal.get(asked.run_id)).agent.split("/")
             check_edited(self._agents.tool_of(agent, path, asked.tool_name), decision.arguments)
         if resume and agent is not None:  # whatever refuses it does so before the decision
-            decided(asked, may_approve=self._may_approve, **asdict(decision))
+            decided(asked, may_approve=may_approve, **asdict(decision))
             begun = await load_beginning(journal, run_id)
             check_unchanged(begun, self._agents.prepare(agent).fingerprint, accept_changes=False)
-        await journal.decide(approval_id, may_approve=self._may_approve, **asdict(decision))
+        await journal.decide(approval_id, may_approve=may_approve, **asdict(decision))
         if not resume or agent is None:
             return None
         return await self.resume(run_id, agent, on_activity=on_activity, deps=deps)

@@ -8,9 +8,9 @@ import logging
 import random
 from collections.abc import Sequence
 from contextlib import nullcontext
-from copy import deepcopy
 from typing import Generic
 
+from msgspec.structs import asdict
 from typing_extensions import TypeVar
 
 from maverick.exceptions import (
@@ -20,37 +20,16 @@ from maverick.exceptions import (
     RunHandedOverError,
     TimeoutError,
 )
-from maverick.journal.approvals import MayApprove
-from maverick.loop.entries import (
-    ApprovalDecided,
-    CallsReviewed,
-    Entry,
-    Interrupted,
-    ModelCalled,
-    ModelFailed,
-    ModelReplied,
-    Resumed,
-    RunStarted,
-    ToolsStarted,
-)
+from maverick.loop import entries
+from maverick.loop.entries import Entry
 from maverick.loop.limits import Ledger
-from maverick.loop.policy import Policy
 from maverick.loop.result import RESUMABLE, AgentResult, TerminateReason, ToolOutcome
-from maverick.loop.steps import (
-    AwaitApproval,
-    CallModel,
-    CheckOutput,
-    Finish,
-    ReviewCalls,
-    RunTools,
-    Step,
-    approval_id,
-)
-from maverick.loop.tool_round import PlannedCall
+from maverick.loop.steps import AwaitApproval, CallModel, CheckOutput, Finish, ReviewCalls, RunTools, Step
 from maverick.model import ExecutionMetrics, History, Request, Response, TextDelta
 from maverick.model.client import RunScope, run_scope
 from maverick.providers.deadlines import RequestTimeout, deadlines_of
-from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest, Approver, ask
+from maverick.runtime.approver import NOT_ASKED, ask_about
+from maverick.runtime.deciding import ExecutorOptions
 from maverick.runtime.event_log import log_failure
 from maverick.runtime.gates import ApprovalGate, PermissionGate, fitting
 from maverick.runtime.hooks import HookChain, check_output
@@ -63,10 +42,6 @@ from maverick.runtime.worker import begin_work, end_work, worker_name
 
 T = TypeVar("T", default=str)
 
-_NOT_ASKED = ApprovalAnswer(
-    approved=False, by="the executor", reason="No one could be asked: approve= has failed. The log says why."
-)
-
 
 class Driver(Generic[T]):
     """Drives one run to its end."""
@@ -74,25 +49,19 @@ class Driver(Generic[T]):
     def __init__(
         self,
         run: Run[T],
+        options: ExecutorOptions,
         metrics: ExecutionMetrics,
-        approve: Approver | None,
-        approval_expires_in: float | None,
-        may_approve: MayApprove | None,
-        permissions: Policy | None,
         hooks: HookChain | None,
         start_agent: StartAgent,
-        entries: Sequence[Entry] = (),
+        recorded: Sequence[Entry] = (),
     ) -> None:
         self.run = run
-        self._entries = entries
+        self._recorded = recorded
+        """The entries that the run has already."""
         self._metrics = metrics
-        self._approve = approve
-        self._gate = (
-            None if run.writer is None else ApprovalGate(run, run.writer, approval_expires_in, may_approve)
-        )
-        self._resumed_gate = self._gate if entries else None
-        """The gate of a resumed run: a person may have decided while it was parked."""
-        self._permissions = PermissionGate(run, permissions)
+        self._approve = options["approve"]
+        self._gate = None if run.writer is None else ApprovalGate(run, run.writer, options)
+        self._permissions = PermissionGate(run, options["permissions"])
         self._hooks = hooks
         self._start_agent = start_agent
         self._partial: list[str] = []
@@ -107,20 +76,24 @@ class Driver(Generic[T]):
     ) -> AgentResult[T]:
         """Run to the end; one that came to an end of its own earlier has its result already.
 
-        Args:
-            signal: What aborts the run, or hands it over.
-            handover: What hands over the run that called this one as a subagent, and both with it.
+        The signal aborts the run, or hands it over; ``handover`` is that of the run that called this one as a subagent.
 
         Raises:
             RunHandedOverError: It was handed over; everything that happened is written.
         """
         self.run.handover = None if self.run.writer is None else signal or handover
-        first: RunStarted | Resumed = self.run.start
-        if self._entries:
-            *_, step = follow(self.run.start.run_id, self._entries, self.run.recall)
+        first: entries.RunStarted | entries.Resumed = self.run.start
+        if self._recorded:
+            *_, step = follow(self.run.start.run_id, self._recorded, self.run.recall)
             if isinstance(step, Finish) and step.result.terminate_reason not in RESUMABLE:
                 return self.run.leave(step.result)
-            first = self._resumed()
+            limits = self.run.start.limits  # those that its caller granted, or else the definition's
+            first = entries.Resumed(
+                at=self.run.clock.now(),
+                limits=limits if self.run.start.parent else self.run.loop.definition.run_config.limits,
+                settings=self.run.toolset.settings,
+                worker=worker_name(),
+            )
         begin_work(self.run.start.run_id)
         try:
             async with run_scope(self.run.client) as self._scope:
@@ -132,17 +105,9 @@ class Driver(Generic[T]):
         finally:
             end_work(self.run.start.run_id)
 
-    def _resumed(self) -> Resumed:
-        """The entry that a resumed run goes on with: its limits are the definition's, or what its caller granted."""
-        start, definition = self.run.start, self.run.loop.definition
-        return Resumed(
-            at=self.run.clock.now(),
-            limits=start.limits if start.parent else definition.run_config.limits,
-            settings=self.run.toolset.settings,
-            worker=worker_name(),
-        )
-
-    async def _drive(self, first: RunStarted | Resumed, signal: AbortSignal | None) -> AgentResult[T]:
+    async def _drive(
+        self, first: entries.RunStarted | entries.Resumed, signal: AbortSignal | None
+    ) -> AgentResult[T]:
         """Do what the loop asks, step by step, until it is finished or the run is stopped."""
         self._interruption = Interruption(self.run.loop.seconds_left(first), signal, self.run.handover)
         self._deadlines = deadlines_of(asyncio.get_running_loop())
@@ -177,7 +142,7 @@ class Driver(Generic[T]):
         if self._hooks is not None and (review := await self._review_request(step)) is not None:
             return await self.run.record(review)
         recorded = await self.run.record(
-            ModelCalled(
+            entries.ModelCalled(
                 at=self.run.clock.now(),
                 turn=step.turn,
                 attempt=step.attempt,
@@ -193,14 +158,14 @@ class Driver(Generic[T]):
         except (RunInterrupted, RunHandedOverError):
             raise
         except AgentError as error:
-            return await self.run.record(ModelFailed(at=self.run.clock.now(), error=error))
+            return await self.run.record(entries.ModelFailed(at=self.run.clock.now(), error=error))
         except Exception as error:  # noqa: BLE001 - a client from elsewhere may raise anything (promise P8)
             log_failure(logging.WARNING, "client_failed", error, self.run.ids)
-            return await self.run.record(ModelFailed(at=self.run.clock.now(), error=_foreign(error)))
+            return await self.run.record(entries.ModelFailed(at=self.run.clock.now(), error=_foreign(error)))
         self._metrics.record(response.usage)
         self._partial.clear()
         if self._hooks is None or step.compaction:
-            return await self.run.record(ModelReplied(at=self.run.clock.now(), response=response))
+            return await self.run.record(entries.ModelReplied(at=self.run.clock.now(), response=response))
         return await self.run.record(await self._review_response(response))
 
     async def _review_request(self, step: CallModel) -> Entry | None:
@@ -234,7 +199,7 @@ class Driver(Generic[T]):
                 checked = await self._interruption.guard(check_output(self.run, output, ctx))
                 return await self.run.record(checked)
         if self._hooks is None:  # the run was begun with some, and is resumed without
-            return await self.run.record(CallsReviewed(at=self.run.clock.now()))
+            return await self.run.record(entries.CallsReviewed(at=self.run.clock.now()))
         reviewing = self._hooks.review_calls(self.run, step, deadline)
         return await self.run.record(await self._interruption.guard(reviewing))
 
@@ -260,10 +225,10 @@ class Driver(Generic[T]):
     async def _run_tools(self, step: RunTools) -> Step:
         tools, deadline = self.run.loop.tool_round, self._interruption.deadline
         runner = ToolRunner(self.run, step.turn, deadline, self._start_agent, self._lost, self._hooks)
-        if self._resumed_gate is not None:
-            await self._resumed_gate.withdraw_refused()
+        if self._gate is not None and self._recorded:
+            await self._gate.withdraw_refused()
         if not tools.started:
-            await self.run.record(ToolsStarted(at=self.run.clock.now(), turn=step.turn))
+            await self.run.record(entries.ToolsStarted(at=self.run.clock.now(), turn=step.turn))
         parallel = self.run.loop.definition.tool_config.max_parallel
         batch = ToolBatch(tools.unsettled, runner, parallel, self._deadlines)
         latest: Step = step
@@ -289,60 +254,34 @@ class Driver(Generic[T]):
         return latest
 
     async def _ask_person(self, step: AwaitApproval) -> Step:
-        planned, gate, resumed_gate = step.first, self._gate, self._resumed_gate
-        if resumed_gate is not None:
-            await resumed_gate.withdraw_refused()
-            if (recorded := await resumed_gate.recorded_decision(step)) is not None:
-                return await self._take_in(recorded)
-        if self._approve is not None:
-            try:
-                answer = await self._interruption.guard(self._ask(self._approve, planned), idle=True)
-            except AgentError:  # it cancelled itself
-                answer = _NOT_ASKED
-            if resumed_gate is not None:
-                await resumed_gate.withdraw(planned)
-            decided = ApprovalDecided(
-                at=self.run.clock.now(),
-                index=planned.index,
-                approved=answer.approved,
-                by=answer.by,
-                reason=answer.reason,
-                arguments=answer.arguments,
-            )
-            return await self._take_in(fitting(decided, self.run.toolset.tools[planned.call.tool_name]))
-        if gate is None:
+        decided = await self._decision(step)
+        if decided.arguments is not None:  # the call is ruled on once more
+            self._permissions.forget()
+        return await self.run.record(decided)
+
+    async def _decision(self, step: AwaitApproval) -> entries.ApprovalDecided:
+        """What a person has decided while the run was parked, or says now, or decides through the journal."""
+        gate, resumed, planned = self._gate, bool(self._recorded), step.first
+        if gate is not None and resumed and (known := await gate.recorded_decision(step)) is not None:
+            return known
+        if self._approve is None:
+            if gate is not None:
+                return await gate.decision(step)
             raise RunInterrupted(
                 TerminateReason.AWAITING_APPROVAL,
                 f"The tool {planned.call.tool_name!r} needs a person's approval. Give the executor approve=…, or a "
                 "journal, so that the run can wait for it.",
             )
-        return await self._take_in(await gate.decision(step))
-
-    async def _take_in(self, decided: ApprovalDecided) -> Step:
-        """Record a person's decision; a call with other arguments is ruled on once more."""
-        if decided.arguments is not None:
-            self._permissions.forget()
-        return await self.run.record(decided)
-
-    async def _ask(self, approve: Approver, planned: PlannedCall) -> ApprovalAnswer:
-        """What a person says to a call."""
-        call, start = planned.call, self.run.start
-        request = ApprovalRequest(
-            tool_name=call.tool_name,
-            arguments=deepcopy(call.arguments),
-            reason=planned.question or "",
-            run_id=start.run_id,
-            user_id=start.user_id,
-            agent=start.agent,
-            approval_id=approval_id(start.run_id, self.run.loop.turn, planned.index),
-            call_id=call.id,
-            workspace=getattr(self.run.toolset.tools[call.tool_name], "workspace", None),
-        )
+        if self.run.writer is not None:  # a process that ends while the person thinks has not lost the answer
+            self.run.writer.write_soon()
         try:
-            return await ask(approve, request)
-        except Exception as error:  # noqa: BLE001 - whatever went wrong, no one has agreed
-            log_failure(logging.WARNING, "approval_failed", error, self.run.ids | {"tool": call.tool_name})
-            return _NOT_ASKED
+            answer = await self._interruption.guard(ask_about(planned, self.run, self._approve), idle=True)
+        except AgentError:  # it cancelled itself
+            answer = NOT_ASKED
+        if gate is not None and resumed:
+            await gate.withdraw(planned)
+        decided = entries.ApprovalDecided(at=self.run.clock.now(), index=planned.index, **asdict(answer))
+        return fitting(decided, self.run.toolset.tools[planned.call.tool_name])
 
     async def _interrupt(
         self, reason: TerminateReason, message: str, error: AgentError | None = None
@@ -352,7 +291,7 @@ class Driver(Generic[T]):
         if not isinstance(step, Finish):
             condensing = isinstance(step, CallModel) and step.compaction
             step = await self.run.record(
-                Interrupted(
+                entries.Interrupted(
                     at=self.run.clock.now(),
                     reason=reason,
                     message=message,

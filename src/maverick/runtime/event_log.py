@@ -1,23 +1,21 @@
-"""Events as structured log lines: ids and figures, never what was said (promise P9)."""
+"""Those who watch a run: listeners, a stream of its events, and the log, which never has what was said (promise P9)."""
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine
+from types import TracebackType
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from maverick.exceptions import InvalidInputError
-from maverick.loop.events import (
-    AgentActivityEvent,
-    ContentChunk,
-    ErrorEvent,
-    RunEnd,
-    Thinking,
-    ToolCallStart,
-    UsageUpdated,
-)
+from maverick.loop import events
+from maverick.loop.events import AgentActivityEvent
 from maverick.telemetry import log, logger
+
+R = TypeVar("R")
 
 Listener: TypeAlias = Callable[[AgentActivityEvent], object]
 """Called with each event of a run."""
@@ -42,9 +40,7 @@ def listeners_of(on_activity: Listener | None) -> list[Listener]:
             f"on_activity: expected a function that takes an event, such as print, got {on_activity!r}.",
             field="on_activity",
         )
-    if inspect.iscoroutinefunction(on_activity) or inspect.iscoroutinefunction(
-        getattr(on_activity, "__call__", None)  # noqa: B004 - an object whose __call__ is async
-    ):
+    if is_async(on_activity):
         raise InvalidInputError(
             "on_activity: expected a plain function; to await something for each event, use stream().",
             field="on_activity",
@@ -53,9 +49,15 @@ def listeners_of(on_activity: Listener | None) -> list[Listener]:
     return listeners if on_activity is None else [*listeners, on_activity]
 
 
+def is_async(function: object) -> bool:
+    """Whether calling it makes a coroutine: a function, or an object whose ``__call__`` is one."""
+    called = getattr(function, "__call__", None)  # noqa: B004 - it may be async
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+
+
 def log_event(event: AgentActivityEvent) -> None:
     """Write an event to the log; pieces of an answer only at debug level."""
-    level = logging.DEBUG if isinstance(event, ContentChunk | Thinking) else logging.INFO
+    level = logging.DEBUG if isinstance(event, events.ContentChunk | events.Thinking) else logging.INFO
     figures = {name: getattr(event, name) for name in _FIGURES if hasattr(event, name)}
     log(level, event.type, ids_of(event) | figures | _details(event))
 
@@ -74,15 +76,15 @@ def ids_of(event: AgentActivityEvent) -> dict[str, Any]:
 
 def _details(event: AgentActivityEvent) -> dict[str, Any]:
     match event:
-        case ToolCallStart(tool_call=call):
+        case events.ToolCallStart(tool_call=call):
             return {"tool": call.tool_name, "tool_call_id": call.id}
-        case ErrorEvent(error=error):
+        case events.ErrorEvent(error=error):
             return {"error": type(error).__name__, "kind": error.kind.value, "text": str(error)}
-        case UsageUpdated(usage=usage):
+        case events.UsageUpdated(usage=usage):
             return {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-        case ContentChunk(content=text) | Thinking(content=text):
+        case events.ContentChunk(content=text) | events.Thinking(content=text):
             return {"characters": len(text)}
-        case RunEnd(result=result):
+        case events.RunEnd(result=result):
             return {
                 "terminate_reason": result.terminate_reason.value,
                 "turn_count": result.turn_count,
@@ -92,3 +94,42 @@ def _details(event: AgentActivityEvent) -> dict[str, Any]:
                 "duration_ms": result.usage.duration_ms,
             }
     return {}
+
+
+class EventStream(Generic[R]):
+    """Starts a run and iterates over its events; leaving the ``async with`` block stops the run."""
+
+    def __init__(self, start: Callable[[Listener], Coroutine[Any, Any, R]]) -> None:
+        self._start = start
+        self._events: deque[AgentActivityEvent] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self.result = asyncio.ensure_future(self._start(self._put))
+        """What the run returns, once its last event was read."""
+        self.result.add_done_callback(self._wake)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.result.cancel()
+        await asyncio.wait([self.result])
+
+    async def __aiter__(self) -> AsyncIterator[AgentActivityEvent]:
+        events = self._events
+        while True:
+            while events:
+                yield events.popleft()
+            if self.result.done():
+                return
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+
+    def _put(self, event: AgentActivityEvent) -> None:
+        self._events.append(event)
+        self._wake()
+
+    def _wake(self, _: object = None) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -21,22 +22,12 @@ from maverick.loop.policy import Policy
 from maverick.loop.result import AgentResult
 from maverick.model import ExecutionMetrics, LLMClient, Message, Part
 from maverick.model.history import check_conversation
-from maverick.runtime import replay
+from maverick.runtime import arguments, replay
 from maverick.runtime.approver import Approver
-from maverick.runtime.arguments import (
-    check_client,
-    check_definition,
-    check_parts,
-    check_run,
-    checked_run_id,
-    explain_calls,
-)
-from maverick.runtime.deciding import ApprovingExecutor
-from maverick.runtime.event_log import Listener, listeners_of
-from maverick.runtime.event_stream import EventStream
+from maverick.runtime.deciding import ApprovingExecutor, ExecutorOptions
+from maverick.runtime.event_log import EventStream, Listener, listeners_of
 from maverick.runtime.hooks import HookChain, Hooks
 from maverick.runtime.interruption import AbortSignal
-from maverick.runtime.options import ExecutorOptions
 from maverick.runtime.prepared_agent import AgentPreparer
 from maverick.runtime.run import RunClock
 from maverick.runtime.run_builder import Attendance, RunBuilder
@@ -87,8 +78,8 @@ class AgentExecutor(ApprovingExecutor):
         hooks: Sequence[Hooks] = (),
         guidance: Guidance | None = None,
     ) -> None:
-        check_client(client)
-        check_parts(tool_registry, journal, approve, permissions, max_depth, may_approve)
+        arguments.check_client(client)
+        arguments.check_parts(tool_registry, journal, approve, permissions, max_depth, may_approve)
         self.metrics = ExecutionMetrics()
         """The tokens of all model calls this executor has made."""
         self.options: ExecutorOptions = {
@@ -108,25 +99,10 @@ class AgentExecutor(ApprovingExecutor):
         """The arguments it was created with."""
         registry = ToolRegistry() if tool_registry is None else tool_registry
         chain = HookChain(hooks) if hooks else None
-        self._agents = AgentPreparer(
-            client, registry, settings, guidance, () if chain is None else chain.names
-        )
-        self._journal = journal
-        self._deps = deps
-        self._may_approve = may_approve
+        self._agents = AgentPreparer(client, registry, settings, guidance, chain.names if chain else ())
         self._known: dict[str, AgentDefinition[Any]] = {}
         """The agents that were run here last, by name."""
-        self._runs = RunBuilder(
-            self._agents,
-            journal,
-            self.metrics,
-            approve,
-            approval_expires_in,
-            may_approve,
-            permissions,
-            max_depth,
-            chain,
-        )
+        self._runs = RunBuilder(self._agents, self.options, self.metrics, chain)
 
     @classmethod
     def like(cls, other: AgentExecutor, **options: Unpack[ExecutorOptions]) -> Self:
@@ -143,11 +119,8 @@ class AgentExecutor(ApprovingExecutor):
         given = other.options.copy()
         given.update(options)
         AgentExecutor.__init__(made, **given)
-        made._share(other.metrics)  # noqa: SLF001 - of the class itself
+        made.metrics = made._runs.metrics = other.metrics  # noqa: SLF001 - of the class itself
         return made
-
-    def _share(self, metrics: ExecutionMetrics) -> None:
-        self.metrics = self._runs.metrics = metrics
 
     async def execute(
         self,
@@ -192,8 +165,16 @@ class AgentExecutor(ApprovingExecutor):
             JournalError: The run could not be written to its journal; nothing is done that is not.
             RunExistsError: There is a run of this id.
         """
-        check_definition(definition)
-        check_run(signal, user_id, if_exists)
+        arguments.check_definition(definition)
+        arguments.check_run(signal, user_id, if_exists)
+        go_on = partial(
+            self.resume,
+            definition=definition,
+            signal=signal,
+            on_activity=on_activity,
+            user_id=user_id,
+            deps=deps,
+        )
         if if_exists == "resume" and not run_id:
             raise InvalidInputError(
                 "run_id: if_exists='resume' needs one, the same each time; without it, each call would start a new run.",
@@ -203,35 +184,30 @@ class AgentExecutor(ApprovingExecutor):
             if inputs is not None:
                 begun = await replay.load_beginning(self._kept_runs(), run_id)
                 replay.check_inputs(begun, self.fingerprint(definition), definition.render(inputs))
-            return await self.resume(
-                run_id, definition, signal=signal, on_activity=on_activity, user_id=user_id, deps=deps
-            )
+            return await go_on(run_id)
         check_conversation(messages)
         self._known[definition.name] = definition
         agent, clock = self._agents.prepare(definition), RunClock()
         start = agent.start(
             inputs,
             at=clock.now(),
-            run_id=checked_run_id(run_id),
+            run_id=arguments.checked_run_id(run_id),
             trace_id=trace_id or current_trace_id() or os.urandom(16).hex(),
             user_id=user_id,
-            journaled=self._journal is not None,
+            journaled=(journal := self.options["journal"]) is not None,
             earlier=messages,
             execution=execution,
         )
-        if self._journal is not None and messages:  # which may be those of a run that was replayed
-            await self._journal.load_blobs([start])
-        writer = None if self._journal is None else RunWriter(self._journal)
+        if journal is not None and messages:  # which may be those of a run that was replayed
+            await journal.load_blobs([start])
+        writer = None if journal is None else RunWriter(journal)
         driver = self._runs.driver(agent, start, self._watch(on_activity, deps), writer, clock)
         try:
             return await driver.drive(signal)
         except RunExistsError:
             if if_exists != "resume":
                 raise
-        # The same call was made at the same time, and has begun the run.
-        return await self.resume(
-            start.run_id, definition, signal=signal, on_activity=on_activity, user_id=user_id, deps=deps
-        )
+        return await go_on(start.run_id)  # the same call was made at the same time, and has begun the run
 
     async def stream(
         self,
@@ -250,57 +226,36 @@ class AgentExecutor(ApprovingExecutor):
     ) -> AsyncGenerator[AgentActivityEvent[T], None]:
         """Run an agent and yield its events; the last one is ``RunEnd``, with the result.
 
-        Leaving the loop early stops the run.
-
-        Args:
-            definition: The agent.
-            inputs: The values of its variables.
-            signal: Stops the run when it is aborted.
-            messages: The conversation so far, if the run continues one.
-            run_id: The run's id, if it is to have a certain one.
-            trace_id: The id of the request it serves.
-            user_id: The verified user it acts for.
-            deps: What its tools find in ``ToolContext.deps``.
-            if_exists: What to do when the journal has a run of this id, as for :meth:`execute`.
-            resume: The run to go on with, as :meth:`resume` does; without it, a new one is started.
-            accept_changes: Resume the run although the agent is not what it was when the run began.
+        Leaving the loop early stops the run. With ``resume``, the id of a run, it goes on with that one as :meth:`resume`
+        does, ``accept_changes`` included; the other arguments are those of :meth:`execute`.
 
         Raises:
             InvalidInputError: An option is for a new run, and one is resumed; or the other way round.
         """
         of_new = {"inputs": inputs, "messages": messages or None, "run_id": run_id, "trace_id": trace_id}
-        if resume is not None and (unfit := [name for name, value in of_new.items() if value is not None]):
+        unfit = [name for name, value in of_new.items() if value is not None]
+        if resume is not None and unfit:
             raise InvalidInputError(f"{unfit[0]}: a run that is resumed has its own.", field=unfit[0])
         if accept_changes and resume is None:
             raise InvalidInputError(
                 "accept_changes: give resume= too, the run to go on with.", field="accept_changes"
             )
 
-        def start(listener: Listener) -> Coroutine[Any, Any, AgentResult[T]]:
-            if resume is not None:
-                return self.resume(
-                    resume,
-                    definition,
-                    signal=signal,
-                    on_activity=listener,
-                    user_id=user_id,
-                    deps=deps,
-                    accept_changes=accept_changes,
-                )
-            return self.execute(
+        start: Callable[..., Coroutine[Any, Any, AgentResult[T]]]
+        if resume is not None:
+            start = partial(self.resume, resume, definition, accept_changes=accept_changes)
+        else:
+            start = partial(
+                self.execute,
                 definition,
                 inputs=inputs,
-                signal=signal,
-                on_activity=listener,
                 messages=messages,
                 run_id=run_id,
                 trace_id=trace_id,
-                user_id=user_id,
-                deps=deps,
                 if_exists=if_exists,
             )
-
-        async with EventStream(start) as events:
+        running = partial(start, signal=signal, user_id=user_id, deps=deps)
+        async with EventStream(lambda listener: running(on_activity=listener)) as events:
             async for event in events:
                 yield event
             await events.result
@@ -338,8 +293,8 @@ class AgentExecutor(ApprovingExecutor):
             LeaseLostError: Another process resumed the run at the same time.
         """
         journal = self._kept_runs()
-        check_definition(definition)
-        check_run(signal, user_id, "resume")
+        arguments.check_definition(definition)
+        arguments.check_run(signal, user_id, "resume")
         self._known[definition.name] = definition
         if user_id is not None and (await journal.get(run_id)).user_id != user_id:
             raise RunNotFoundError(run_id=run_id)
@@ -351,11 +306,9 @@ class AgentExecutor(ApprovingExecutor):
         self, run_id: str, definition: AgentDefinition[T]
     ) -> AsyncGenerator[AgentActivityEvent[T], None]:
         """The events of a run as it happened, from the journal alone."""
-        journal = self._kept_runs()
-        check_definition(definition)
-        for event in await replay.replayed(
-            journal, run_id, definition, self._agents.registry, self._runs.max_depth
-        ):
+        arguments.check_definition(definition)
+        registry, max_depth = self._agents.registry, self.options["max_depth"]
+        for event in await replay.replayed(self._kept_runs(), run_id, definition, registry, max_depth):
             yield event
 
     async def fork(
@@ -386,11 +339,12 @@ class AgentExecutor(ApprovingExecutor):
         Raises:
             RunNotFoundError: There is no such run.
             InvalidInputError: The run has no such turn.
+            RunChangedError: The run was made with hooks that this executor does not have.
         """
         journal = self._kept_runs()
-        check_definition(definition)
+        arguments.check_definition(definition)
         agent = self._agents.prepare(definition)
-        new_run_id = checked_run_id(new_run_id)
+        new_run_id = arguments.checked_run_id(new_run_id)
         entries = replay.forked(
             run_id,
             await replay.load(journal, run_id),
@@ -437,7 +391,7 @@ class AgentExecutor(ApprovingExecutor):
         await self.aclose()
 
     def _watch(self, listener: Listener | None, deps: object, *, accept_changes: bool = False) -> Attendance:
-        own = self._deps if deps is None else deps
+        own = self.options["deps"] if deps is None else deps
         return Attendance(listeners_of(listener), own, accept_changes=accept_changes)
 
     async def _has(self, run_id: str) -> bool:
@@ -448,12 +402,12 @@ class AgentExecutor(ApprovingExecutor):
         return True
 
     def _kept_runs(self) -> Journal:
-        if self._journal is None:
+        if (journal := self.options["journal"]) is None:
             raise InvalidInputError(
                 "This executor has no journal. Create it with AgentExecutor(client, journal=SqliteJournal(…)).",
                 field="journal",
             )
-        return self._journal
+        return journal
 
 
-explain_calls(AgentExecutor)
+arguments.explain_calls(AgentExecutor)

@@ -13,7 +13,6 @@ from maverick.exceptions import ApprovalError, ApprovalRequiredError, ToolError
 from maverick.journal import Approval, ApprovalStatus
 from maverick.journal.approvals import (
     EXPIRY,
-    MayApprove,
     allows,
     approval_for,
     expired,
@@ -27,6 +26,7 @@ from maverick.loop.policy import Policy, PolicyDecision, Verdict
 from maverick.loop.steps import AwaitApproval, approval_id
 from maverick.loop.tool_round import PlannedCall, ToolRound
 from maverick.model import Tool
+from maverick.runtime.deciding import ExecutorOptions
 from maverick.runtime.event_log import log_failure
 from maverick.runtime.interruption import RunParked
 from maverick.runtime.run import Run
@@ -96,22 +96,16 @@ class PermissionGate:
 class ApprovalGate:
     """Gets a person's decisions on tool calls through the journal of the run."""
 
-    def __init__(
-        self, run: Run[Any], writer: RunWriter, expires_in: float | None, may_approve: MayApprove | None
-    ) -> None:
+    def __init__(self, run: Run[Any], writer: RunWriter, options: ExecutorOptions) -> None:
         self._run = run
         self._writer = writer
-        self._expires_in = expires_in
-        self._may_approve = may_approve
+        self._expires_in = options["approval_expires_in"]
+        self._may_approve = options["may_approve"]
         self._ignored = ""
         """What became of a decision that does not count, if there was one."""
 
     async def decision(self, step: AwaitApproval) -> ApprovalDecided:
-        """The decision on one of the calls.
-
-        Raises:
-            RunParked: There is none yet; the requests have been recorded.
-        """
+        """The decision on one of the calls; while there is none, the requests are recorded, and the run is parked."""
         asked = self._requests(step)
         await self._writer.park(asked)
         for request in asked:
@@ -122,6 +116,7 @@ class ApprovalGate:
 
     async def recorded_decision(self, step: AwaitApproval) -> ApprovalDecided | None:
         """A decision that was made while the run was parked, if there is one."""
+        await self.withdraw_refused()
         for request in self._requests(step):
             found = await self._find(request.approval_id)
             if found is not None and found.status in (ApprovalStatus.APPROVED, ApprovalStatus.DENIED):

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from maverick.exceptions import HookError, InvalidInputError, RetryOutput, ToolError, describe_unknown
 from maverick.loop.config import shown
 from maverick.loop.entries import CallReview, CallsReviewed, ModelReplied, OutputChecked, RequestReviewed
-from maverick.loop.result import TerminateReason
+from maverick.loop.result import TerminateReason, ToolOutcome
 from maverick.loop.steps import CallModel, ReviewCalls
 from maverick.loop.tool_round import PlannedCall
 from maverick.model import (
@@ -62,10 +62,7 @@ class Hooks:
     """
 
     def before_model(
-        self,
-        request: Request,  # noqa: ARG002 - for those who override it
-        ctx: ToolContext,  # noqa: ARG002
-        /,
+        self, request: Request, ctx: ToolContext, /
     ) -> MaybeAwaitable[str | Sequence[Message] | Refuse | None]:
         """Before the model is called, once a turn; a retry of the same request is not asked about again.
 
@@ -73,13 +70,9 @@ class Hooks:
             A text, which is added to the conversation as the user's words; or the messages to go on with, one for each
             of ``request.messages`` and more at the end; or ``Refuse``, which ends the run.
         """
-        return None
 
     def after_model(
-        self,
-        response: Response,  # noqa: ARG002
-        ctx: ToolContext,  # noqa: ARG002
-        /,
+        self, response: Response, ctx: ToolContext, /
     ) -> MaybeAwaitable[str | Response | Refuse | None]:
         """When the model has answered, before anything is done about it. Listeners have seen its text as it streamed.
 
@@ -87,13 +80,9 @@ class Hooks:
             A text in place of the answer's text, whose tool calls stay; or another response; or ``Refuse``, which ends
             the run without the answer.
         """
-        return None
 
     def before_tool(
-        self,
-        call: ToolCall,  # noqa: ARG002
-        ctx: ToolContext,  # noqa: ARG002
-        /,
+        self, call: ToolCall, ctx: ToolContext, /
     ) -> MaybeAwaitable[Mapping[str, Any] | Refuse | None]:
         """Before a tool call runs; permissions and people then decide on what is returned.
 
@@ -101,14 +90,9 @@ class Hooks:
             Other arguments, all of them; or ``Refuse``, and the model is told the reason. ``call`` is a copy: changing it
             changes nothing, and is an error.
         """
-        return None
 
     def after_tool(
-        self,
-        call: ToolCall,  # noqa: ARG002
-        result: StructuredResult,  # noqa: ARG002
-        ctx: ToolContext,  # noqa: ARG002
-        /,
+        self, call: ToolCall, result: StructuredResult, ctx: ToolContext, /
     ) -> MaybeAwaitable[str | StructuredResult | Refuse | None]:
         """When a tool has its result, before that is recorded: what is taken out here is in no journal.
 
@@ -116,16 +100,15 @@ class Hooks:
             A text in place of the whole result, its data and images included; or another result; or ``Refuse``, and the
             model is told that the tool has run, and why it does not see the result.
         """
-        return None
 
 
 class CallResult(NamedTuple):
-    """The result of a tool call, as hooks leave it."""
+    """The result of a tool call, before it is recorded."""
 
-    failed: bool
+    outcome: ToolOutcome
     content: str
-    data: dict[str, Any] | None
-    parts: tuple[Part, ...]
+    data: dict[str, Any] | None = None
+    parts: tuple[Part, ...] = ()
 
 
 class HookChain:
@@ -229,15 +212,16 @@ class HookChain:
         """The result of a tool call, as the hooks leave it."""
         for hook in self.after_tool:
             ask = Asked(run, hook, "after_tool")
-            shown = StructuredResult(result.content, deepcopy(result.data or {}), result.failed, result.parts)
+            failed = result.outcome is not ToolOutcome.FINISHED
+            shown = StructuredResult(result.content, deepcopy(result.data or {}), failed, result.parts)
             answer = await ask(_copy(call), shown, ctx)
             if answer is not None:
                 ask.check_editable(call, "result", "its model has seen it")
             if isinstance(answer, Refuse):
                 text = f"The tool has run, and its result is withheld: {ask.reason(answer)}"
-                return CallResult(failed=True, content=text, data=None, parts=())
+                return CallResult(ToolOutcome.FAILED, text)
             if isinstance(answer, str):
-                result = CallResult(result.failed, answer, None, ())
+                result = CallResult(result.outcome, answer)
             elif isinstance(answer, StructuredResult):
                 result = ask.result(shown, answer)
             elif answer is not None:
@@ -344,7 +328,8 @@ class Asked:
             media = [part for part in parts if not isinstance(part, Text)]
             parts = (Text(content), *media) if media else ()
         data = self.json(answer.data) if answer.data else None
-        return CallResult(answer.is_error, content, data, parts)
+        outcome = ToolOutcome.FAILED if answer.is_error else ToolOutcome.FINISHED
+        return CallResult(outcome, content, data, parts)
 
 
 async def check_output(run: Run[Any], output: object, ctx: ToolContext[Any]) -> OutputChecked:

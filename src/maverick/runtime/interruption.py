@@ -75,10 +75,7 @@ class RunParked(Exception):  # noqa: N818 - not an error: how a run that waits l
 class Interruption:
     """Watches the deadline and the abort signal of one run, from the task that runs it.
 
-    Args:
-        seconds: How long the run may take.
-        signal: What aborts it.
-        handover: What hands it over: the same signal, or that of the run which called it as a subagent.
+    What hands it over is the same signal, or that of the run which called it as a subagent.
     """
 
     def __init__(
@@ -119,13 +116,10 @@ class Interruption:
         try:
             return await operation
         except BaseException as error:
-            if (
-                self._cause is None
-                and isinstance(error, asyncio.CancelledError)
-                and not self._was_cancelled()
-            ):
+            cancels = self._task.cancelling() - self._cancels
+            if self._cause is None and isinstance(error, asyncio.CancelledError) and cancels <= 0:
                 raise AgentError("What the run waited for cancelled itself.", cause=error) from error
-            if self._cause is None or self._was_cancelled_by_others():
+            if self._cause is None or cancels > self._fired:  # others have cancelled it
                 raise
             raise self._cause from error
         finally:
@@ -146,24 +140,13 @@ class Interruption:
         return self._signal is not None or self.deadline is not None
 
     def check(self) -> None:
-        """Stop here if the run is to be stopped or handed over.
-
-        Raises:
-            RunInterrupted: It is to be stopped.
-            RunHandedOverError: It is to be handed over.
-        """
+        """Stop here, with the error that says so, if the run is to be stopped or handed over."""
         if self._cause is None and self._signal is not None and self._signal.aborted:
             self._was_aborted()  # the event loop has not delivered it yet
         if self._cause is not None:
             raise self._cause
         if self._handover is not None and self._handover.handing_over:
             raise RunHandedOverError
-
-    def _was_cancelled(self) -> bool:
-        return self._task.cancelling() > self._cancels
-
-    def _was_cancelled_by_others(self) -> bool:
-        return self._task.cancelling() > self._cancels + self._fired
 
     def close(self) -> None:
         """Stop watching."""

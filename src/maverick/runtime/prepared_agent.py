@@ -175,11 +175,8 @@ class AgentPreparer:
     def prepare(self, definition: AgentDefinition[T], inherited: str | None = None) -> PreparedAgent[T]:
         """An agent, ready to run, with the client's defaults for what it leaves open.
 
-        The loop has to know them: how long an answer may get is part of what it plans with.
-
-        Args:
-            definition: The agent.
-            inherited: The model of the agent that calls it, for one that names none.
+        The loop has to know them: how long an answer may get is part of what it plans with. An agent that names no model
+        gets the one that is ``inherited`` from its caller.
 
         Raises:
             InvalidToolError: A tool that it, or one of its subagents, names is not registered.
@@ -211,11 +208,7 @@ class AgentPreparer:
         return self._toolset(definition).tools.get(name)
 
     def _check(self, agent: PreparedAgent[Any]) -> None:
-        """Refuse what the model of an agent does not take, and a limit on money that cannot be kept: before anything is sent.
-
-        Raises:
-            InvalidInputError: A setting does not fit the model; or it, or that of a subagent, has no price.
-        """
+        """Refuse what the model of an agent does not take, and a limit on money that cannot be kept: before anything is sent."""
         definition, info = agent.definition, agent.info
         warn_of_retirement(agent.model.partition(":")[2], info)
         check_settings(definition.model_config.request_config, info, agent.model, [*agent.toolset.ready])
@@ -248,9 +241,8 @@ class AgentPreparer:
     def _toolset(self, definition: AgentDefinition[Any]) -> Toolset:
         toolset = self._toolsets.get(definition)
         if toolset is None:
-            toolset = self._toolsets[definition] = Toolset(
-                definition, self.registry, self._guidance, self._hooks
-            )
+            toolset = Toolset(definition, self.registry, self._guidance, self._hooks)
+            self._toolsets[definition] = toolset
             try:
                 for ready in toolset.ready.values():
                     if ready.agent is not None:  # what it names has to be there before the first model call
@@ -262,11 +254,7 @@ class AgentPreparer:
 
 
 def check_price(info: ModelInfo, model: str) -> None:
-    """Refuse to limit the cost of a model whose price is not known.
-
-    Raises:
-        InvalidInputError: The price is not known, and nothing else tells the cost.
-    """
+    """Refuse to limit the cost of a model whose price is not known, if nothing else tells the cost."""
     if info.needs_price and info.price is None:
         raise InvalidInputError(
             f"The price of {model} is not known, so its cost cannot be limited. Tell its price with "

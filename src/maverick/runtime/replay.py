@@ -29,12 +29,7 @@ R = TypeVar("R")
 
 
 async def load(journal: Journal, run_id: str, *, with_blobs: bool = True) -> list[Entry]:
-    """All entries of a run.
-
-    Args:
-        journal: The journal.
-        run_id: The run.
-        with_blobs: Whether to load the images and documents in them; only a model needs to see those.
+    """All entries of a run, with the images and documents in them unless no model is to see those.
 
     Raises:
         RunNotFoundError: There is no such run.
@@ -61,11 +56,7 @@ async def load_beginning(journal: Journal, run_id: str) -> RunStarted:
 
 
 def beginning(run_id: str, entries: Sequence[Entry]) -> RunStarted:
-    """The entry a run begins with.
-
-    Raises:
-        JournalDamagedError: It does not begin with one.
-    """
+    """The entry a run begins with, or a JournalDamagedError if it does not begin with one."""
     if not entries or not isinstance(entries[0], RunStarted) or entries[0].run_id != run_id:
         raise damaged_run(run_id, 0, "it does not begin with its start")
     return entries[0]
@@ -92,10 +83,7 @@ def follow(run_id: str, entries: Sequence[Entry], feed: Callable[[Entry], R]) ->
 async def check_complete(journal: Journal, run_id: str, caller: Lease | None) -> RunRecord:
     """Make sure that a run is here, and that nothing is missing of it; returns its record.
 
-    Args:
-        journal: The journal.
-        run_id: The run.
-        caller: The lease on the run that called it as a subagent, if that one continues it.
+    ``caller`` is the lease on the run that called it as a subagent, if that one continues it.
 
     Raises:
         RunMovedError: It was moved to another journal.
@@ -139,15 +127,10 @@ def check_unchanged(start: RunStarted, now: Fingerprint | None, *, accept_change
 
 
 def check_inputs(start: RunStarted, now: Fingerprint, rendered: tuple[str, Sequence[Message]]) -> None:
-    """Make sure that a run was begun with the inputs it is to go on with.
-
-    Args:
-        start: How it began.
-        now: What its agent is now; if its prompt has changed, that is what a resumption says.
-        rendered: What the agent makes of the inputs.
+    """Make sure that a run was begun with the inputs it is to go on with, of which its agent makes what is ``rendered``.
 
     Raises:
-        InvalidInputError: It was begun with others.
+        InvalidInputError: It was begun with others. If its prompt has changed, the resumption says so instead.
     """
     if start.fingerprint is not None and start.fingerprint.prompt != now.prompt:
         return
@@ -168,11 +151,7 @@ async def replayed(
     registry: ToolRegistry,
     max_depth: int,
 ) -> Iterator[AgentActivityEvent]:
-    """The events of a run and of its subagents' runs, in the order they happened in.
-
-    Raises:
-        RunNotFoundError: There is no such run.
-    """
+    """The events of a run and of its subagents' runs, in the order they happened in."""
     replays: list[Iterator[AgentActivityEvent]] = []
 
     async def add(run_id: str, definition: AgentDefinition[Any]) -> None:
@@ -192,7 +171,6 @@ def _replay(run_id: str, entries: Sequence[Entry], loop: AgentLoop[Any]) -> Iter
     """The events of one run, made from its entries."""
     start = beginning(run_id, entries)
     mapper = EventMapper(loop, start.run_id, start.trace_id, start.agent)
-
     following = iter(entries[1:])
 
     def feed(entry: Entry) -> list[AgentActivityEvent]:
@@ -205,13 +183,11 @@ def _replay(run_id: str, entries: Sequence[Entry], loop: AgentLoop[Any]) -> Iter
 
 def _tools_here(definition: AgentDefinition[Any], registry: ToolRegistry) -> dict[str, Tool]:
     """The tools of an agent that are available now; a replay does without others, such as those of MCP servers."""
-    tools: dict[str, Tool] = {}
+    tools: list[Tool] = []
     for named in definition.tool_config.tools:
         with suppress(InvalidToolError):  # one that is only named, and is not here
-            tools |= {
-                tool.name: tool for tool in (registry.find(named) if isinstance(named, str) else (named,))
-            }
-    return tools
+            tools += registry.find(named) if isinstance(named, str) else (named,)
+    return {tool.name: tool for tool in tools}
 
 
 def forked(
@@ -229,31 +205,28 @@ def forked(
 
     Raises:
         InvalidInputError: The run has no such turn.
+        RunChangedError: It was made with hooks that are not there; its agent and its tools may be others.
     """
     start = beginning(old_run_id, entries)
+    hooks = (
+        () if start.fingerprint is None or fingerprint is None else start.fingerprint.lost_hooks(fingerprint)
+    )
+    if hooks:
+        raise RunChangedError(
+            f"The run {start.run_id!r} cannot be forked without its hooks: {'; '.join(hooks)}. Give them to the executor.",
+            changes=hooks,
+        )
+    called = [(index, entry) for index, entry in enumerate(entries) if isinstance(entry, ModelCalled)]
     begun = [
-        index
-        for index, entry in enumerate(entries)
-        if isinstance(entry, ModelCalled)
-        and entry.turn == turn
-        and entry.attempt == 1
-        and not entry.compaction
+        index for index, entry in called if (entry.turn, entry.attempt) == (turn, 1) and not entry.compaction
     ]
     if not begun:
-        turns = max((entry.turn for entry in entries if isinstance(entry, ModelCalled)), default=0)
+        turns = max((entry.turn for _, entry in called), default=0)
         raise InvalidInputError(
             f"turn: the run {start.run_id!r} has turns 1 to {turns}, not {turn}.", field="turn"
         )
-    new_start = replace(
-        start,
-        run_id=run_id,
-        trace_id=trace_id,
-        fingerprint=fingerprint,
-        info=info,
-        parent=None,
-        execution=None,
-    )
-    prefix: list[Entry] = [new_start, *entries[1 : begun[0]]]
+    new = replace(start, run_id=run_id, trace_id=trace_id, fingerprint=fingerprint, info=info)
+    prefix: list[Entry] = [replace(new, parent=None, execution=None), *entries[1 : begun[0]]]
     if edit is None:
         return prefix
     while isinstance(prefix[-1], RequestReviewed):  # of a request that is not the one that is made

@@ -135,7 +135,8 @@ class Run(Generic[T]):
         """
         writer, words = self.writer, None
         if writer is not None:
-            words = await writer.write(entry, listens=type(entry) is ModelCalled and self._listens)
+            call = self.loop.step if type(entry) is ModelCalled else None
+            words = await writer.write(entry, listens=isinstance(call, CallModel) and call.listens)
             if words is not None:
                 return await self._take_in(writer, words)
         step = self.loop.feed(entry)
@@ -151,12 +152,6 @@ class Run(Generic[T]):
             for event in self._mapper.events_of(entry, goes_on=goes_on):
                 self._emit(event)
         return step if words is None or writer is None else await self._take_in(writer, words)
-
-    @property
-    def _listens(self) -> bool:
-        """Whether words for the run come before the model is called."""
-        step = self.loop.step
-        return isinstance(step, CallModel) and step.listens
 
     async def _take_in(self, writer: RunWriter, words: Words) -> Step:
         """Record words for the run, and say what to do next."""

@@ -12,17 +12,15 @@ from typing_extensions import TypeVar
 
 from maverick.exceptions import RunNotFoundError
 from maverick.journal import Journal
-from maverick.journal.approvals import MayApprove
 from maverick.journal.records import Lease
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import Entry, RunStarted
 from maverick.loop.machine import AgentLoop
-from maverick.loop.policy import Policy
 from maverick.loop.tool_round import PlannedCall
 from maverick.model import ExecutionMetrics
 from maverick.model.client import own_model
 from maverick.runtime import replay
-from maverick.runtime.approver import Approver
+from maverick.runtime.deciding import ExecutorOptions
 from maverick.runtime.driver import Driver
 from maverick.runtime.event_log import Listener
 from maverick.runtime.hooks import HookChain
@@ -49,13 +47,8 @@ class RunBuilder:
     """Makes the drivers of an executor's runs."""
 
     agents: AgentPreparer
-    journal: Journal | None
+    options: ExecutorOptions
     metrics: ExecutionMetrics
-    approve: Approver | None
-    approval_expires_in: float | None
-    may_approve: MayApprove | None
-    permissions: Policy | None
-    max_depth: int
     hooks: HookChain | None
 
     def driver(
@@ -70,30 +63,13 @@ class RunBuilder:
     ) -> Driver[T]:
         """The driver of a run that begins like this, with the entries it has already."""
         definition, client, toolset = agent
-        loop = AgentLoop(definition, toolset.tools, max_depth=self.max_depth)
+        listeners, deps, _ = attendance
+        loop = AgentLoop(definition, toolset.tools, max_depth=self.options["max_depth"])
         run = Run(
-            start,
-            loop,
-            client,
-            toolset,
-            attendance.listeners,
-            writer,
-            clock,
-            predecessor,
-            agent.tracer(start),
-            attendance.deps,
+            start, loop, client, toolset, listeners, writer, clock, predecessor, agent.tracer(start), deps
         )
-        return Driver(
-            run,
-            self.metrics,
-            self.approve,
-            self.approval_expires_in,
-            self.may_approve,
-            self.permissions,
-            self.hooks,
-            partial(self._subagent, attendance=attendance),
-            entries=entries,
-        )
+        subagent = partial(self._subagent, attendance=attendance)
+        return Driver(run, self.options, self.metrics, self.hooks, subagent, entries)
 
     async def reopened(
         self,
@@ -128,9 +104,9 @@ class RunBuilder:
         inherited = parent.loop.definition.model_config.model or own_model(parent.client) or None
         # A process that was overtaken must not begin a subagent's run, nor take it from the one that goes on.
         caller = None if parent.writer is None else parent.writer.lease
-        if self.journal is not None:
+        if (journal := self.options["journal"]) is not None:
             with suppress(RunNotFoundError):  # it is new
-                return await self.reopened(self.journal, run_id, definition, attendance, caller, inherited)
+                return await self.reopened(journal, run_id, definition, attendance, caller, inherited)
         agent = self.agents.prepare(definition, inherited)
         start = agent.start(
             planned.call.arguments,
@@ -138,9 +114,9 @@ class RunBuilder:
             run_id=run_id,
             trace_id=parent.start.trace_id,
             user_id=parent.start.user_id,
-            journaled=self.journal is not None,
+            journaled=journal is not None,
             caller=parent.start,
             grant=planned.grant,
         )
-        writer = None if self.journal is None else RunWriter(self.journal, caller=caller)
+        writer = None if journal is None else RunWriter(journal, caller=caller)
         return self.driver(agent, start, attendance, writer, parent.clock)

@@ -86,11 +86,7 @@ class RunWriter:
         self._blobs += blobs_in(entry)
 
     def transaction(self) -> Transaction:
-        """A transaction for a tool's effect and its entry.
-
-        Raises:
-            JournalError: The journal is not a database.
-        """
+        """A transaction for a tool's effect and its entry, or a JournalError if the journal is not a database."""
         assert self.lease is not None  # noqa: S101 - tools run after their intent was written
         return self.journal.transaction(self.lease)
 

@@ -39,18 +39,8 @@ def run_sync(
 ) -> AgentResult[T]:
     """Run an agent to its end, from code that is not async.
 
-    Args:
-        definition: The agent.
-        client: The model to call; by default the definition's own.
-        journal: Where the run is recorded, so that it can be resumed; without one it is not.
-        inputs: The values of its variables.
-        signal: Stops the run when it is aborted.
-        on_activity: Called with each event, in order.
-        messages: The conversation so far, if the run continues one.
-        run_id: The run's id, if it is to have a certain one.
-        user_id: The verified user it acts for.
-        deps: What its tools find in ``ToolContext.deps``.
-        if_exists: What to do when the journal has a run of this id, as for :meth:`AgentExecutor.execute`.
+    ``client`` and ``journal`` are those of :class:`AgentExecutor`; the other arguments are those of
+    :meth:`AgentExecutor.execute`.
 
     Raises:
         InvalidInputError: There is an event loop in this thread already; ``await executor.execute(…)`` there.

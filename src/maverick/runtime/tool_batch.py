@@ -60,8 +60,7 @@ class ToolBatch:
 
         Raises:
             RunParked: All others have theirs, and a subagent waits for a person.
-            RunHandedOverError: All others have theirs, and a subagent was handed over.
-            JournalError: The run cannot go on.
+            RunHandedOverError: The same, and a subagent was handed over.
         """
         while not self._finished:
             if self._broken is not None:

@@ -10,6 +10,8 @@ from copy import deepcopy
 from math import inf
 from typing import Any, Protocol, TypeAlias
 
+from msgspec.structs import replace
+
 from maverick.exceptions import InvalidInputError, JournalError, MaverickError, ToolError
 from maverick.journal.transaction import Transaction
 from maverick.loop.entries import ToolFinished
@@ -142,46 +144,66 @@ class ToolRunner:
         self, planned: PlannedCall, ready: ReadyTool, began: float, session: object = None
     ) -> ToolFinished:
         """Run the tool and make a result of what it returns, or raises."""
-        arguments = planned.call.arguments
-        data: dict[str, Any] | None = None
-        parts: tuple[Part, ...] = ()
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a batch runs each call in a task
         watchdog.enter(task, planned.call, self._run)
         try:
-            if not ready.validates:  # what a tool does to its arguments must not change what the model said
-                arguments = deepcopy(arguments)
-            if ready.takes_context:
-                value = await ready.execute(arguments, self._context(planned, ready, session))
-            else:
-                value = await ready.execute(arguments)
-            outcome = ToolOutcome.FINISHED
-            if isinstance(value, StructuredResult):
-                outcome = ToolOutcome.FAILED if value.is_error else ToolOutcome.FINISHED
-                data, value = value.data, value.parts or value.text
-            if ready.untrusted:
-                value = with_texts(value)
-            if (found := parts_of_result(value, ready.max_output)) is not None:
-                content, parts = found
-            else:
-                content = await render(value, ready.max_output)
+            result = await self._call(planned, ready, session)
         except asyncio.CancelledError:
             raise
         except MaverickError as error:
-            outcome, content = ToolOutcome.FAILED, cap(str(error), ready.max_output)
+            result = CallResult(ToolOutcome.FAILED, cap(str(error), ready.max_output))
         except BaseException as error:  # noqa: BLE001 - not even SystemExit of a tool may end the run or the process
-            outcome, content = ToolOutcome.FAILED, cap(self._explained(error, ready), ready.max_output)
-            log_failure(
-                logging.WARNING, "tool_failed", error, self._run.ids | {"tool": planned.call.tool_name}
-            )
+            result = CallResult(ToolOutcome.FAILED, cap(self._explained(error, ready), ready.max_output))
+            fields = self._run.ids | {"tool": planned.call.tool_name}
+            log_failure(logging.WARNING, "tool_failed", error, fields)
         finally:
             watchdog.leave(task)
         end_if_forked(self._process)
-        if self._hooks is not None:
-            ctx = self._context(planned, ready, session)
-            outcome, content, data, parts = await self._reviewed(planned, ctx, outcome, content, data, parts)
-        content = _marked(ready, content)
-        return self._finished(planned, outcome, content, began, data, _marked_parts(ready, content, parts))
+        return await self._settled(planned, ready, result, began, session)
+
+    async def _call(self, planned: PlannedCall, ready: ReadyTool, session: object) -> CallResult:
+        arguments = planned.call.arguments
+        if not ready.validates:  # what a tool does to its arguments must not change what the model said
+            arguments = deepcopy(arguments)
+        if ready.takes_context:
+            value = await ready.execute(arguments, self._context(planned, ready, session))
+        else:
+            value = await ready.execute(arguments)
+        outcome, data = ToolOutcome.FINISHED, None
+        if isinstance(value, StructuredResult):
+            outcome = ToolOutcome.FAILED if value.is_error else ToolOutcome.FINISHED
+            data, value = value.data, value.parts or value.text
+        if ready.untrusted:
+            value = with_texts(value)
+        if (found := parts_of_result(value, ready.max_output)) is not None:
+            content, parts = found
+            return CallResult(outcome, content, data, parts)
+        return CallResult(outcome, await render(value, ready.max_output), data)
+
+    async def _settled(
+        self,
+        planned: PlannedCall,
+        ready: ReadyTool,
+        result: CallResult,
+        began: float | None = None,
+        session: object = None,
+    ) -> ToolFinished:
+        """The result as the hooks leave it, and as the model sees it: untrusted content is marked, also in an error message."""
+        outcome, content, data, parts = await self._reviewed(planned, ready, result, session)
+        if ready.untrusted:
+            content = mark_untrusted(ready.tool.name, content)
+            if parts:  # a marked text names what follows it
+                parts = (Text(content), *(part for part in parts if not isinstance(part, Text)))
+        return self._finished(planned, outcome, content, began, data, parts)
+
+    async def _reviewed(
+        self, planned: PlannedCall, ready: ReadyTool, result: CallResult, session: object = None
+    ) -> CallResult:
+        if self._hooks is None:
+            return result
+        ctx = self._context(planned, ready, session)
+        return await self._hooks.review_result(self._run, planned.call, result, ctx)
 
     async def _run_transaction(self, planned: PlannedCall, ready: ReadyTool, began: float) -> ToolFinished:
         """Run a tool whose effect and result are written together, or not at all."""
@@ -229,19 +251,12 @@ class ToolRunner:
         if found.happened is None:
             return self._finished(planned, ToolOutcome.UNKNOWN, _UNKNOWN)
         if found.happened:
-            content, outcome = cap(found.result, ready.max_output), ToolOutcome.FINISHED
-            if self._hooks is not None:
-                ctx = self._context(planned, ready)
-                outcome, content, _, _ = await self._reviewed(planned, ctx, outcome, content)
-            return self._finished(planned, outcome, _marked(ready, content))
-        if self._may_be_under_way(ready):
+            result = CallResult(ToolOutcome.FINISHED, cap(found.result, ready.max_output))
+            return await self._settled(planned, ready, result)
+        former = self._run.predecessor
+        if former is not None and former.may_act(ready.timeout, self._run.clock.now()):
             return self._finished(planned, ToolOutcome.UNKNOWN, _UNDER_WAY)
         return None
-
-    def _may_be_under_way(self, ready: ReadyTool) -> bool:
-        """Whether a call that has not taken effect may still do so, because another process is running it."""
-        former = self._run.predecessor
-        return former is not None and former.may_act(ready.timeout, self._run.clock.now())
 
     async def _reconcile(self, planned: PlannedCall, ready: ReadyTool) -> Outcome:
         if ready.reconcile is None:
@@ -267,41 +282,19 @@ class ToolRunner:
         if result.terminate_reason is TerminateReason.AWAITING_APPROVAL and child.run.writer is not None:
             raise RunParked(result.errors[0])
         outcome = ToolOutcome.FINISHED if result.success else ToolOutcome.FAILED
-        content = _answered(planned.call.tool_name, result)
-        if self._hooks is not None:
-            ctx = self._context(planned, self._run.toolset.ready[planned.call.tool_name])
-            outcome, content, _, _ = await self._reviewed(planned, ctx, outcome, content)
-        ledger = child.run.loop.ledger
-        return ToolFinished(
-            at=self._run.clock.now(),
-            index=planned.index,
-            outcome=outcome,
-            content=_marked_answer(planned.call.tool_name, result, content),
-            duration_ms=_milliseconds(began),
-            usage=ledger.usage,
-            turns=ledger.turns,
-            tool_calls=ledger.tool_calls,
+        name, spent = planned.call.tool_name, child.run.loop.ledger
+        answered = CallResult(outcome, _answered(name, result))
+        outcome, content, _, _ = await self._reviewed(planned, self._run.toolset.ready[name], answered)
+        return replace(
+            self._finished(planned, outcome, _marked_answer(name, result, content), began),
+            usage=spent.usage,
+            turns=spent.turns,
+            tool_calls=spent.tool_calls,
         )
-
-    async def _reviewed(
-        self,
-        planned: PlannedCall,
-        ctx: ToolContext[Any],
-        outcome: ToolOutcome,
-        content: str,
-        data: dict[str, Any] | None = None,
-        parts: tuple[Part, ...] = (),
-    ) -> tuple[ToolOutcome, str, dict[str, Any] | None, tuple[Part, ...]]:
-        """The result of a call, as the hooks leave it, before it is marked and recorded."""
-        assert self._hooks is not None  # noqa: S101 - there are some to ask
-        result = CallResult(outcome is not ToolOutcome.FINISHED, content, data, parts)
-        result = await self._hooks.review_result(self._run, planned.call, result, ctx)
-        outcome = ToolOutcome.FAILED if result.failed else ToolOutcome.FINISHED
-        return outcome, result.content, result.data, result.parts
 
     def _explained(self, error: BaseException, ready: ReadyTool) -> str:
         """An error of a tool in its own words; and what to do about it, where it is a typical mistake."""
-        trace = error.__traceback__
+        trace = error.__traceback__ and error.__traceback__.tb_next  # the first frame is that of the call
         if (
             isinstance(error, TypeError)
             and trace is not None
@@ -309,15 +302,14 @@ class ToolRunner:
             and "await" in str(error)
         ):
             return f"The execute() of the tool {ready.tool.name!r} is not async. Write: async def execute(self, args)"
-        if (
-            isinstance(error, AttributeError)
-            and error.name is not None
-            and error.obj is None
-            and ready.takes_context
-            and self._run.deps is None
-        ):
-            return f"{_description(error)}. The run has no deps: give them with execute(…, deps=…)."
-        return _description(error)
+        try:
+            what = f"{type(error).__name__}: {error}"
+        except Exception:  # noqa: BLE001 - its own __str__ failed
+            return type(error).__name__
+        lacks_deps = isinstance(error, AttributeError) and error.name is not None and error.obj is None
+        if lacks_deps and ready.takes_context and self._run.deps is None:
+            return f"{what}. The run has no deps: give them with execute(…, deps=…)."
+        return what
 
     def _finished(
         self,
@@ -335,32 +327,12 @@ class ToolRunner:
             content=content,
             parts=parts,
             data=data,
-            duration_ms=0 if began is None else _milliseconds(began),
+            duration_ms=0 if began is None else round((time.perf_counter() - began) * 1000),
         )
 
     def _context(self, planned: PlannedCall, ready: ReadyTool, session: object = None) -> ToolContext[Any]:
         deadline = min(asyncio.get_running_loop().time() + ready.timeout, self._deadline)
         return self._run.context(self._turn, deadline, planned, session)
-
-
-def _description(error: BaseException) -> str:
-    """The type and message of an error."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001 - its own __str__ failed
-        return type(error).__name__
-
-
-def _marked(ready: ReadyTool, text: str) -> str:
-    """The result as the model sees it: untrusted content is marked, also in an error message."""
-    return mark_untrusted(ready.tool.name, text) if ready.untrusted else text
-
-
-def _marked_parts(ready: ReadyTool, marked: str, parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """The parts of a result; a marked text names what follows it."""
-    if not parts or not ready.untrusted:
-        return parts
-    return (Text(marked), *(part for part in parts if not isinstance(part, Text)))
 
 
 def _marked_answer(name: str, result: AgentResult[Any], text: str) -> str:
@@ -377,7 +349,3 @@ def _answered(name: str, result: AgentResult[Any]) -> str:
         return result.raw_content if isinstance(result.output, str) else text_of(result.output)
     so_far = f"\nWhat it had so far: {result.raw_content}" if result.raw_content else ""
     return f"The agent {name!r} did not finish ({result.terminate_reason.value}): {result.error}{so_far}"
-
-
-def _milliseconds(began: float) -> int:
-    return round((time.perf_counter() - began) * 1000)

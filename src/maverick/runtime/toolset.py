@@ -33,7 +33,6 @@ class ReadyTool:
         """Whether what it returns was written by others."""
         self.sequential: bool = getattr(tool, "sequential", False)
         """Whether a call of it waits for those before it in the turn, and those after wait for it."""
-        """Whether the processes it starts may outlive the run."""
         self.reconcile: Callable[[dict[str, Any], ToolContext], Awaitable[Outcome]] | None = getattr(
             tool, "reconciler", None
         )
@@ -89,11 +88,10 @@ class Toolset:
         if deferred := deferred_names(config.defer, self.tools):
             for tool in deferral_tools(tool for name, tool in self.tools.items() if name in deferred):
                 self._add(tool)
-        guided = guidance is not None and guidance.is_for(definition)
-        self.instructions = guidance.instructions if guidance is not None and guided else ""
+        guided = guidance if guidance is not None and guidance.is_for(definition) else Guidance()
+        self.instructions = guided.instructions
         """What is added to the system prompt of a new run."""
-        added = guidance.tools if guidance is not None and guided else ()
-        self._added = {tool.name: tool for tool in added if tool.name not in self.tools}
+        self._added = {tool.name: tool for tool in guided.tools if tool.name not in self.tools}
         self.tools |= self._added
         self.settings = RunSettings.of(definition, self.tools, deferred)
         """What a run with these tools is decided by."""

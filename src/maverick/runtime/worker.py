@@ -58,12 +58,7 @@ class Predecessor(NamedTuple):
         return cls(_is_there(name, run_id) if name else None, entries[-1].at)
 
     def may_act(self, seconds: float | None, now: float) -> bool:
-        """Whether it may still be running a tool call that it had begun.
-
-        Args:
-            seconds: How long such a call may take.
-            now: The time.
-        """
+        """Whether it may still be running a tool call that it had begun, which may take so many seconds."""
         if self.is_there is None:
             return seconds is None or now - self.last_seen < seconds + _MARGIN
         return self.is_there
