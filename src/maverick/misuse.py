@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from importlib import import_module
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
-from maverick.exceptions import AgentError, describe_unknown
+from maverick.exceptions import AgentError, InvalidInputError, describe_unknown
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,6 +38,11 @@ _OTHER_NAMES = {
     "function_tool": "Functions become tools with @tool: from maverick import tool",
 }
 """What other libraries call things."""
+
+
+def refuse(field: str, why: str, cause: Exception | None = None) -> NoReturn:
+    """Refuse what was given for a field, and say why."""
+    raise InvalidInputError(f"{field}: {why}", field=field, cause=cause)
 
 
 def load_on_use(

@@ -12,6 +12,7 @@ from maverick.config.model_settings import MODEL_SETTINGS, CacheLifetime, Effort
 from maverick.config.provider_names import model_name_problem
 from maverick.exceptions import InvalidInputError, InvalidToolError
 from maverick.loop.limits import Limits
+from maverick.misuse import refuse
 from maverick.model import Message, Tool
 from maverick.model.request import RequestConfig
 
@@ -32,8 +33,7 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 def reject(field: str, expected: str, value: object, instead: str = "") -> NoReturn:
     """Refuse the value of a field; ``instead`` says in a sentence what to write."""
-    text = f"{field}: expected {expected}, got {shown(value)}. {instead}".rstrip()
-    raise InvalidInputError(text, field=field)
+    refuse(field, f"expected {expected}, got {shown(value)}. {instead}".rstrip())
 
 
 def shown(value: object) -> str:
@@ -137,7 +137,7 @@ class ModelConfig:
         if self.model is not None:
             check_text("model_config.model", self.model)
             if problem := model_name_problem(self.model):
-                raise InvalidInputError(f"model_config.model: {problem}", field="model_config.model")
+                refuse("model_config.model", problem)
             if self.model in _NEED_A_MODEL:
                 reject("model_config.model", f"a model after {self.model!r}", self.model)
         try:

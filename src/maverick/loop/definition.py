@@ -13,7 +13,7 @@ from typing import Any, Generic, NoReturn, TypedDict, overload
 
 from typing_extensions import TypeForm, TypeVar, Unpack
 
-from maverick.exceptions import InvalidInputError, InvalidToolError
+from maverick.exceptions import InvalidToolError
 from maverick.loop.config import (
     ModelConfig,
     PromptConfig,
@@ -25,7 +25,7 @@ from maverick.loop.config import (
 )
 from maverick.loop.inputs import Input, InputConfig, MessageTemplate, Template, bind_inputs, inputs_schema
 from maverick.loop.output import OutputConfig
-from maverick.misuse import explain_arguments, explained
+from maverick.misuse import explain_arguments, explained, refuse
 from maverick.model import Message, Tool
 
 T = TypeVar("T", default=str)
@@ -107,10 +107,10 @@ class AgentDefinition(Generic[T]):
         if declared is None:
             inputs: Mapping[str, Any] = {name: Input() for name in sorted(used)}
         elif unknown := sorted(used - declared.keys()):
-            raise InvalidInputError(
-                f"prompt_config: the variable ${{{unknown[0]}}} is not declared in input_config; "
+            refuse(
+                "prompt_config",
+                f"the variable ${{{unknown[0]}}} is not declared in input_config; "
                 f"declared are: {', '.join(sorted(declared)) or 'none'}.",
-                field="prompt_config",
             )
         else:
             inputs = declared

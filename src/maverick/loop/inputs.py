@@ -17,6 +17,7 @@ from typing import Any, Final, NoReturn, Union, get_args, get_origin
 
 from maverick.exceptions import InvalidInputError, describe_unknown
 from maverick.loop.config import check_type, reject
+from maverick.misuse import refuse
 from maverick.model import Document, Image, Message, Part, Text
 
 
@@ -36,10 +37,10 @@ class InputParts(tuple[Part, ...]):
     __slots__ = ()
 
     def __format__(self, format_spec: str) -> NoReturn:
-        raise InvalidInputError(
-            "inputs: an image or a document can stand in the messages of an agent's prompt, and not in its system "
+        refuse(
+            "inputs",
+            "an image or a document can stand in the messages of an agent's prompt, and not in its system "
             "prompt or another text.",
-            field="inputs",
         )
 
 
@@ -97,9 +98,7 @@ class Input:
             return self.validator.validate_python(value)
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]["msg"].replace("Input should be", "expected")
-            raise InvalidInputError(
-                f"inputs.{name}: {problem}, got {value!r}.", field=f"inputs.{name}"
-            ) from error
+            refuse(f"inputs.{name}", f"{problem}, got {value!r}.", error)
 
     @property
     def takes_text(self) -> bool:
@@ -128,10 +127,10 @@ class InputConfig:
 def inputs_schema(declared: Mapping[str, Input]) -> dict[str, Any]:
     """The JSON Schema of all inputs together, for agents that are used as tools."""
     if media := next((name for name, spec in declared.items() if not spec.takes_text), None):
-        raise InvalidInputError(
-            f"input_config.inputs: {media} is an image or a document, and an agent that is the tool of another takes "
+        refuse(
+            "input_config.inputs",
+            f"{media} is an image or a document, and an agent that is the tool of another takes "
             "text only. Let the input be a text, such as the name of a file.",
-            field="input_config.inputs",
         )
     typed = {name: spec.validator for name, spec in declared.items() if spec.validator is not None}
     schemas: dict[str, Any] = {name: {"type": "string"} for name in declared}
@@ -172,9 +171,7 @@ def _parts(name: str, given: Any, kinds: tuple[Any, ...]) -> InputParts:  # noqa
                 (k for k in kinds if k in (Image, Document)), None
             )
             hint = f" Make a file a part with {file.__name__}.from_path or .from_bytes." if file else ""
-            raise InvalidInputError(
-                f"inputs.{name}: expected {choices}, got {type(part).__name__}.{hint}", field=f"inputs.{name}"
-            )
+            refuse(f"inputs.{name}", f"expected {choices}, got {type(part).__name__}.{hint}")
     return InputParts(Text(part) if isinstance(part, str) else part for part in given if part is not None)
 
 
@@ -186,11 +183,7 @@ def _validator_of(kind: Any) -> object:  # noqa: ANN401 - any type, or something
         validator: TypeAdapter[Any] = TypeAdapter(kind)
         validator.json_schema()
     except (PydanticUserError, NameError) as error:
-        raise InvalidInputError(
-            f"input_config.inputs: {kind!r} is not a type an input can have.",
-            field="input_config.inputs",
-            cause=error,
-        ) from error
+        refuse("input_config.inputs", f"{kind!r} is not a type an input can have.", error)
     return validator
 
 
@@ -202,10 +195,7 @@ def bind_inputs(declared: Mapping[str, Input], given: Mapping[str, Any]) -> dict
     """
     if not isinstance(given, Mapping):
         first = next(iter(declared), "prompt")
-        raise InvalidInputError(
-            f"inputs: expected a dictionary, such as inputs={{{first!r}: {given!r}}}, got {given!r}.",
-            field="inputs",
-        )
+        refuse("inputs", f"expected a dictionary, such as inputs={{{first!r}: {given!r}}}, got {given!r}.")
     for name in given:
         if name not in declared:
             text = describe_unknown("input", name, list(declared))
@@ -265,10 +255,10 @@ class Template:
             elif place.group().endswith("}") and _NAME.fullmatch(name):
                 pieces.append((text[end : place.start()], name))
             else:
-                raise InvalidInputError(
-                    f"{field}: {place.group()!r} is not a variable. Write ${{name}}, with letters, digits and "
+                refuse(
+                    field,
+                    f"{place.group()!r} is not a variable. Write ${{name}}, with letters, digits and "
                     "underscores, or $${ for a plain ${.",
-                    field=field,
                 )
             end = place.end()
         pieces.append((text[end:], None))

@@ -24,8 +24,9 @@ from typing import (
 
 from typing_extensions import TypedDict, TypeForm, TypeVar, is_typeddict
 
-from maverick.exceptions import InvalidInputError, OutputValidationError
+from maverick.exceptions import OutputValidationError
 from maverick.loop.config import check_text, check_whole, reject
+from maverick.misuse import refuse
 from maverick.model import ToolContext
 from maverick.model.request import ANSWER
 
@@ -129,11 +130,7 @@ class OutputFormat(Generic[T]):
             )
             self.json_schema: Mapping[str, Any] = self._adapter.json_schema()
         except (PydanticUserError, SchemaError) as error:
-            raise InvalidInputError(
-                f"output_config.schema: {_unfit(schema)}",
-                field="output_config.schema",
-                cause=error,
-            ) from error
+            refuse("output_config.schema", _unfit(schema), error)
         self.name = name
         self._schema = schema
 
@@ -204,10 +201,10 @@ def _checked_object(schema: Mapping[str, Any]) -> Any:  # noqa: ANN401 - it is a
 
     kind = schema.get("type", "object")
     if kind != "object":
-        raise InvalidInputError(
-            f'output_config.schema: expected a JSON Schema of "type": "object", got {kind!r}. Use a Python type for '
+        refuse(
+            "output_config.schema",
+            f'expected a JSON Schema of "type": "object", got {kind!r}. Use a Python type for '
             "other answers, such as list[str].",
-            field="output_config.schema",
         )
     return JsonSchema(schema, "output_config.schema").as_type(dict[str, Any])
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, cast, overload
 from msgspec import Struct
 from typing_extensions import TypeVar
 
-from maverick.exceptions import AgentError, InvalidInputError
+from maverick.exceptions import AgentError
+from maverick.misuse import refuse
 from maverick.model import Message, Part, Usage
 
 T = TypeVar("T", default=str)
@@ -116,13 +117,10 @@ class AgentUsage:
         ):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 0:
-                raise InvalidInputError(f"{name}: expected an integer, 0 or more, got {value!r}.", field=name)
+                refuse(name, f"expected an integer, 0 or more, got {value!r}.")
         cost = self.total_cost_usd
         if cost is not None and not (isinstance(cost, int | float) and cost >= 0):
-            raise InvalidInputError(
-                f"total_cost_usd: expected a number, 0 or more, or None, got {cost!r}.",
-                field="total_cost_usd",
-            )
+            refuse("total_cost_usd", f"expected a number, 0 or more, or None, got {cost!r}.")
 
     @classmethod
     def of(cls, usage: Usage, duration_ms: int) -> AgentUsage:
@@ -199,15 +197,11 @@ class AgentResult(Generic[T]):
         object.__setattr__(self, "errors", list(self.errors))
         for error in self.errors:
             if not isinstance(error, AgentError):
-                raise InvalidInputError(f"errors: expected AgentErrors, got {error!r}.", field="errors")
+                refuse("errors", f"expected AgentErrors, got {error!r}.")
         if not self.success and not self.errors:
-            raise InvalidInputError(
-                "errors: a failed result needs at least one error that says why.", field="errors"
-            )
+            refuse("errors", "a failed result needs at least one error that says why.")
         if self.success and self.output is None and not self.raw_content:  # an answer may be the value `null`
-            raise InvalidInputError(
-                'output: a successful result needs an output, got None. An empty text is "".', field="output"
-            )
+            refuse("output", 'a successful result needs an output, got None. An empty text is "".')
 
     @property
     def error(self) -> str | None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import inspect
 import os
-from typing import NoReturn
 
-from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
 from maverick.loop.config import check_whole, reject
 from maverick.loop.definition import AgentDefinition
-from maverick.misuse import explain_arguments
+from maverick.misuse import explain_arguments, refuse
 from maverick.runtime.interruption import AbortSignal
 from maverick.tools import ToolRegistry
 
@@ -37,7 +35,7 @@ def check_client(client: object) -> None:
     """Refuse what is not a client."""
     if isinstance(client, AgentDefinition):
         instead = "AgentExecutor().execute(agent)"
-        _refuse("client", f"The agent is given to execute(), not to the executor: {instead}")
+        refuse("client", f"The agent is given to execute(), not to the executor: {instead}.")
     if client is not None and (isinstance(client, type) or not callable(getattr(client, "run", None))):
         named = client if isinstance(client, str) else "provider:model"
         instead = f"Write connect({named!r}), or name the model in the definition."
@@ -95,12 +93,8 @@ def checked_run_id(run_id: str | None) -> str:
     if not isinstance(run_id, str):
         reject("run_id", "a string", run_id, "Write str(…) around it.")
     if "/" in run_id:
-        _refuse(
+        refuse(
             "run_id",
             f"{run_id!r} has a '/', which is how the runs of subagents are named. Use another character",
         )
     return run_id
-
-
-def _refuse(field: str, why: str) -> NoReturn:
-    raise InvalidInputError(f"{field}: {why}.", field=field)

@@ -10,12 +10,12 @@ from msgspec.structs import asdict
 from typing_extensions import TypeVar
 
 from maverick.config import AgentConfig
-from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
 from maverick.journal.approvals import MayApprove, decided
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.policy import Policy
 from maverick.loop.result import AgentResult
+from maverick.misuse import refuse
 from maverick.model import LLMClient
 from maverick.runtime.approver import ApprovalAnswer, Approver, as_json, check_edited
 from maverick.runtime.event_log import Listener
@@ -197,9 +197,7 @@ class ApprovingExecutor(ABC):
         name = (await journal.get(run_id)).agent
         agent = definition or self._known.get(name)
         if resume and agent is None:  # looked for first: a decision counts once
-            raise InvalidInputError(
-                f"definition: give the agent {name!r} too, to go on with its run.", field="definition"
-            )
+            refuse("definition", f"give the agent {name!r} too, to go on with its run.")
         if decision.arguments is not None and agent is not None:
             path = (await journal.get(asked.run_id)).agent.split("/")
             check_edited(self._agents.tool_of(agent, path, asked.tool_name), decision.arguments)

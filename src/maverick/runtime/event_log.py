@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from types import TracebackType
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
-from maverick.exceptions import InvalidInputError
 from maverick.loop import events
 from maverick.loop.events import AgentActivityEvent
+from maverick.misuse import refuse
 from maverick.telemetry import log, logger
 
 R = TypeVar("R")
@@ -36,15 +36,9 @@ _FIGURES = (
 def listeners_of(on_activity: Listener | None) -> list[Listener]:
     """The listeners of a run: the caller's, and the log if it is enabled."""
     if on_activity is not None and not callable(on_activity):
-        raise InvalidInputError(
-            f"on_activity: expected a function that takes an event, such as print, got {on_activity!r}.",
-            field="on_activity",
-        )
+        refuse("on_activity", f"expected a function that takes an event, such as print, got {on_activity!r}.")
     if is_async(on_activity):
-        raise InvalidInputError(
-            "on_activity: expected a plain function; to await something for each event, use stream().",
-            field="on_activity",
-        )
+        refuse("on_activity", "expected a plain function; to await something for each event, use stream().")
     listeners: list[Listener] = [log_event] if logger.isEnabledFor(logging.INFO) else []
     return listeners if on_activity is None else [*listeners, on_activity]
 

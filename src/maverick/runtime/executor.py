@@ -20,6 +20,7 @@ from maverick.loop.events import AgentActivityEvent
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.policy import Policy
 from maverick.loop.result import AgentResult
+from maverick.misuse import refuse
 from maverick.model import ExecutionMetrics, LLMClient, Message, Part
 from maverick.model.history import check_conversation
 from maverick.runtime import arguments, replay
@@ -167,24 +168,18 @@ class AgentExecutor(ApprovingExecutor):
         """
         arguments.check_definition(definition)
         arguments.check_run(signal, user_id, if_exists)
-        go_on = partial(
-            self.resume,
-            definition=definition,
-            signal=signal,
-            on_activity=on_activity,
-            user_id=user_id,
-            deps=deps,
-        )
         if if_exists == "resume" and not run_id:
-            raise InvalidInputError(
-                "run_id: if_exists='resume' needs one, the same each time; without it, each call would start a new run.",
-                field="run_id",
+            refuse(
+                "run_id",
+                "if_exists='resume' needs one, the same each time; without it, each call would start a new run.",
             )
         if if_exists == "resume" and run_id is not None and await self._has(run_id):
             if inputs is not None:
                 begun = await replay.load_beginning(self._kept_runs(), run_id)
                 replay.check_inputs(begun, self.fingerprint(definition), definition.render(inputs))
-            return await go_on(run_id)
+            return await self.resume(
+                run_id, definition, signal=signal, on_activity=on_activity, user_id=user_id, deps=deps
+            )
         check_conversation(messages)
         self._known[definition.name] = definition
         agent, clock = self._agents.prepare(definition), RunClock()
@@ -207,7 +202,10 @@ class AgentExecutor(ApprovingExecutor):
         except RunExistsError:
             if if_exists != "resume":
                 raise
-        return await go_on(start.run_id)  # the same call was made at the same time, and has begun the run
+        # The same call was made at the same time, and has begun the run.
+        return await self.resume(
+            start.run_id, definition, signal=signal, on_activity=on_activity, user_id=user_id, deps=deps
+        )
 
     async def stream(
         self,
@@ -237,9 +235,7 @@ class AgentExecutor(ApprovingExecutor):
         if resume is not None and unfit:
             raise InvalidInputError(f"{unfit[0]}: a run that is resumed has its own.", field=unfit[0])
         if accept_changes and resume is None:
-            raise InvalidInputError(
-                "accept_changes: give resume= too, the run to go on with.", field="accept_changes"
-            )
+            refuse("accept_changes", "give resume= too, the run to go on with.")
 
         start: Callable[..., Coroutine[Any, Any, AgentResult[T]]]
         if resume is not None:
@@ -341,26 +337,10 @@ class AgentExecutor(ApprovingExecutor):
             InvalidInputError: The run has no such turn.
             RunChangedError: The run was made with hooks that this executor does not have.
         """
-        journal = self._kept_runs()
+        journal, new_run_id = self._kept_runs(), arguments.checked_run_id(new_run_id)
         arguments.check_definition(definition)
-        agent = self._agents.prepare(definition)
-        new_run_id = arguments.checked_run_id(new_run_id)
-        entries = replay.forked(
-            run_id,
-            await replay.load(journal, run_id),
-            turn,
-            edit,
-            run_id=new_run_id,
-            trace_id=os.urandom(16).hex(),
-            fingerprint=agent.fingerprint,
-            info=agent.info.essentials(agent.definition.model_config.thinking),
-        )
-        writer = RunWriter(journal, forked_from=run_id)
-        for entry in entries:
-            writer.add(entry)
-        start = replay.beginning(new_run_id, entries)
-        clock = RunClock(after=entries[-1].at)
-        driver = self._runs.driver(agent, start, self._watch(on_activity, deps), writer, clock, entries)
+        attendance = self._watch(on_activity, deps)
+        driver = await self._runs.forked(journal, run_id, definition, attendance, turn, edit, new_run_id)
         return await driver.drive(signal)
 
     async def say(

@@ -16,12 +16,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from maverick.exceptions import HookError, InvalidInputError, RetryOutput, ToolError, describe_unknown
+from maverick.exceptions import HookError, RetryOutput, ToolError, describe_unknown
 from maverick.loop.config import shown
 from maverick.loop.entries import CallReview, CallsReviewed, ModelReplied, OutputChecked, RequestReviewed
 from maverick.loop.result import TerminateReason, ToolOutcome
 from maverick.loop.steps import CallModel, ReviewCalls
 from maverick.loop.tool_round import PlannedCall
+from maverick.misuse import refuse
 from maverick.model import (
     Message,
     Part,
@@ -120,9 +121,7 @@ class HookChain:
 
     def __init__(self, hooks: Sequence[Hooks]) -> None:
         if not isinstance(hooks, list | tuple):
-            raise InvalidInputError(
-                f"hooks: expected a list of hooks, got {shown(hooks)}. Write [MyHooks()].", field="hooks"
-            )
+            refuse("hooks", f"expected a list of hooks, got {shown(hooks)}. Write [MyHooks()].")
         for index, hook in enumerate(hooks):
             _check(f"hooks[{index}]", hook)
         self.names = tuple(type(hook).__qualname__ for hook in hooks)
@@ -358,17 +357,16 @@ def _that_override(method: str, hooks: Sequence[Hooks]) -> tuple[Hooks, ...]:
 
 def _check(where: str, hook: object) -> None:
     if isinstance(hook, type):
-        raise InvalidInputError(f"{where}: {hook.__name__} is a class; write {hook.__name__}().", field=where)
+        refuse(where, f"{hook.__name__} is a class; write {hook.__name__}().")
     if not isinstance(hook, Hooks):
-        raise InvalidInputError(
-            f"{where}: expected an object of a class Hooks, got {hook!r}. Derive its class from maverick.Hooks.",
-            field=where,
+        refuse(
+            where, f"expected an object of a class Hooks, got {hook!r}. Derive its class from maverick.Hooks."
         )
     for name in dir(hook):
         if name.startswith(("before_", "after_")) and name not in _METHODS:
-            raise InvalidInputError(
-                f"{where}: {type(hook).__name__}.{name} is never called. {describe_unknown('hook', name, _METHODS)}",
-                field=where,
+            refuse(
+                where,
+                f"{type(hook).__name__}.{name} is never called. {describe_unknown('hook', name, _METHODS)}",
             )
 
 

@@ -22,6 +22,7 @@ from maverick.loop.event_mapper import EventMapper
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.machine import AgentLoop
+from maverick.misuse import refuse
 from maverick.model import Message, ModelInfo, Part, Tool
 from maverick.tools import ToolRegistry
 
@@ -137,10 +138,10 @@ def check_inputs(start: RunStarted, now: Fingerprint, rendered: tuple[str, Seque
     system, first = rendered
     begun_with = [message.content for message in start.messages[start.earlier :]]
     if not start.system.startswith(system.strip()) or begun_with != [message.content for message in first]:
-        raise InvalidInputError(
-            f"inputs: the run {start.run_id!r} was begun with others. Leave them out to go on with it, or give another "
+        refuse(
+            "inputs",
+            f"the run {start.run_id!r} was begun with others. Leave them out to go on with it, or give another "
             "run_id to begin a new run.",
-            field="inputs",
         )
 
 
@@ -222,9 +223,7 @@ def forked(
     ]
     if not begun:
         turns = max((entry.turn for _, entry in called), default=0)
-        raise InvalidInputError(
-            f"turn: the run {start.run_id!r} has turns 1 to {turns}, not {turn}.", field="turn"
-        )
+        refuse("turn", f"the run {start.run_id!r} has turns 1 to {turns}, not {turn}.")
     new = replace(start, run_id=run_id, trace_id=trace_id, fingerprint=fingerprint, info=info)
     prefix: list[Entry] = [replace(new, parent=None, execution=None), *entries[1 : begun[0]]]
     if edit is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +18,7 @@ from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import Entry, RunStarted
 from maverick.loop.machine import AgentLoop
 from maverick.loop.tool_round import PlannedCall
-from maverick.model import ExecutionMetrics
+from maverick.model import ExecutionMetrics, Part
 from maverick.model.client import own_model
 from maverick.runtime import replay
 from maverick.runtime.deciding import ExecutorOptions
@@ -93,6 +94,34 @@ class RunBuilder:
         start = replay.beginning(run_id, entries)
         clock = RunClock(after=entries[-1].at)
         return self.driver(agent, start, attendance, writer, clock, entries, Predecessor.of(run_id, entries))
+
+    async def forked(
+        self,
+        journal: Journal,
+        run_id: str,
+        definition: AgentDefinition[T],
+        attendance: Attendance,
+        turn: int,
+        edit: str | Iterable[str | Part] | None,
+        new_run_id: str,
+    ) -> Driver[T]:
+        """The driver of a new run that begins with what a run had before a turn."""
+        agent = self.agents.prepare(definition)
+        entries = replay.forked(
+            run_id,
+            await replay.load(journal, run_id),
+            turn,
+            edit,
+            run_id=new_run_id,
+            trace_id=os.urandom(16).hex(),
+            fingerprint=agent.fingerprint,
+            info=agent.info.essentials(agent.definition.model_config.thinking),
+        )
+        writer = RunWriter(journal, forked_from=run_id)
+        for entry in entries:
+            writer.add(entry)
+        start, clock = replay.beginning(new_run_id, entries), RunClock(after=entries[-1].at)
+        return self.driver(agent, start, attendance, writer, clock, entries)
 
     async def _subagent(
         self, parent: Run[Any], planned: PlannedCall, turn: int, *, attendance: Attendance

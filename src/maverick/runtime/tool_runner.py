@@ -160,7 +160,9 @@ class ToolRunner:
         finally:
             watchdog.leave(task)
         end_if_forked(self._process)
-        return await self._settled(planned, ready, result, began, session)
+        if self._hooks is not None:
+            result = await self._reviewed(planned, ready, result, session)
+        return self._settled(planned, ready, result, began)
 
     async def _call(self, planned: PlannedCall, ready: ReadyTool, session: object) -> CallResult:
         arguments = planned.call.arguments
@@ -181,16 +183,11 @@ class ToolRunner:
             return CallResult(outcome, content, data, parts)
         return CallResult(outcome, await render(value, ready.max_output), data)
 
-    async def _settled(
-        self,
-        planned: PlannedCall,
-        ready: ReadyTool,
-        result: CallResult,
-        began: float | None = None,
-        session: object = None,
+    def _settled(
+        self, planned: PlannedCall, ready: ReadyTool, result: CallResult, began: float | None = None
     ) -> ToolFinished:
-        """The result as the hooks leave it, and as the model sees it: untrusted content is marked, also in an error message."""
-        outcome, content, data, parts = await self._reviewed(planned, ready, result, session)
+        """The result as the model sees it: untrusted content is marked, also in an error message."""
+        outcome, content, data, parts = result
         if ready.untrusted:
             content = mark_untrusted(ready.tool.name, content)
             if parts:  # a marked text names what follows it
@@ -200,8 +197,8 @@ class ToolRunner:
     async def _reviewed(
         self, planned: PlannedCall, ready: ReadyTool, result: CallResult, session: object = None
     ) -> CallResult:
-        if self._hooks is None:
-            return result
+        """The result as the hooks leave it."""
+        assert self._hooks is not None  # noqa: S101 - there are some to ask
         ctx = self._context(planned, ready, session)
         return await self._hooks.review_result(self._run, planned.call, result, ctx)
 
@@ -252,7 +249,9 @@ class ToolRunner:
             return self._finished(planned, ToolOutcome.UNKNOWN, _UNKNOWN)
         if found.happened:
             result = CallResult(ToolOutcome.FINISHED, cap(found.result, ready.max_output))
-            return await self._settled(planned, ready, result)
+            if self._hooks is not None:
+                result = await self._reviewed(planned, ready, result)
+            return self._settled(planned, ready, result)
         former = self._run.predecessor
         if former is not None and former.may_act(ready.timeout, self._run.clock.now()):
             return self._finished(planned, ToolOutcome.UNKNOWN, _UNDER_WAY)
@@ -284,9 +283,11 @@ class ToolRunner:
         outcome = ToolOutcome.FINISHED if result.success else ToolOutcome.FAILED
         name, spent = planned.call.tool_name, child.run.loop.ledger
         answered = CallResult(outcome, _answered(name, result))
-        outcome, content, _, _ = await self._reviewed(planned, self._run.toolset.ready[name], answered)
+        if self._hooks is not None:
+            answered = await self._reviewed(planned, self._run.toolset.ready[name], answered)
+        content = _marked_answer(name, result, answered.content)
         return replace(
-            self._finished(planned, outcome, _marked_answer(name, result, content), began),
+            self._finished(planned, answered.outcome, content, began),
             usage=spent.usage,
             turns=spent.turns,
             tool_calls=spent.tool_calls,
