@@ -183,12 +183,8 @@ class ApprovalGate:
             arguments=found.edited_arguments,
         )
         if not still_fits(found, asked):
-            return replace(
-                decided,
-                approved=False,
-                arguments=None,
-                reason="The call is not the one that was asked about.",
-            )
+            why = "The call is not the one that was asked about."
+            return replace(decided, approved=False, arguments=None, reason=why)
         return fitting(decided, self._run.toolset.tools[found.tool_name])
 
     def _may_decide(self, found: Approval) -> bool:
@@ -215,9 +211,8 @@ def fitting(decided: ApprovalDecided, tool: Tool) -> ApprovalDecided:
     try:
         check_arguments(tool, decided.arguments)
     except ToolError as error:
-        return replace(
-            decided, approved=False, arguments=None, reason=f"It was approved with other arguments. {error}"
-        )
+        why = f"It was approved with other arguments. {error}"
+        return replace(decided, approved=False, arguments=None, reason=why)
     return decided
 
 

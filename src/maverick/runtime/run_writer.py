@@ -116,10 +116,9 @@ class RunWriter:
 
     async def finish(self, result: AgentResult[Any], *, listens: bool = False) -> Words | None:
         """Write how the run ended; with ``listens``, return words that wait for it instead, if there are some."""
-        status = (
-            RunStatus.COMPLETE if result.terminate_reason is TerminateReason.COMPLETE else RunStatus.STOPPED
-        )
-        return await self._flush("Finished", status, result.terminate_reason.value, listens=listens)
+        reason = result.terminate_reason
+        status = RunStatus.COMPLETE if reason is TerminateReason.COMPLETE else RunStatus.STOPPED
+        return await self._flush("Finished", status, reason.value, listens=listens)
 
     async def hand_over(self) -> None:
         """Write what was added; the run is not over, and another process may claim it."""
@@ -153,9 +152,23 @@ class RunWriter:
         return await self._append(self.lease, point, status, reason, taken, listens=listens, heard=heard)
 
     async def _create(self, point: str, status: RunStatus, reason: str) -> None:
+        start, now = self._start, time.time()
+        assert start is not None  # noqa: S101 - a run without a lease begins with RunStarted
+        record = RunRecord(
+            run_id=start.run_id,
+            agent="/".join(start.agent),
+            status=status,
+            reason=reason,
+            created_at=now if self._forked_from else start.at,
+            updated_at=now,
+            entries=0,
+            parent=start.parent,
+            user_id=start.user_id,
+            forked_from=self._forked_from,
+        )
         payloads, blobs = self._taken()
         self.journal.at_write_point(point, before=True)
-        self.lease = await self.journal.create(self._record(status, reason), payloads, self._caller, blobs)
+        self.lease = await self.journal.create(record, payloads, self._caller, blobs)
         self.journal.at_write_point(point, before=False)
 
     async def _append(
@@ -193,23 +206,6 @@ class RunWriter:
         taken = self._pending, self._blobs
         self._pending, self._blobs = [], []
         return taken
-
-    def _record(self, status: RunStatus, reason: str) -> RunRecord:
-        start = self._start
-        assert start is not None  # noqa: S101 - a run without a lease begins with RunStarted
-        now = time.time()
-        return RunRecord(
-            run_id=start.run_id,
-            agent="/".join(start.agent),
-            status=status,
-            reason=reason,
-            created_at=now if self._forked_from else start.at,
-            updated_at=now,
-            entries=0,
-            parent=start.parent,
-            user_id=start.user_id,
-            forked_from=self._forked_from,
-        )
 
 
 async def _uninterrupted(writing: Awaitable[object]) -> None:

@@ -169,7 +169,7 @@ class ToolBatch:
             self._end(planned)
 
     def _end(self, planned: PlannedCall) -> None:
-        """A call whose time was up has cleaned up, or had the time for it."""
+        """Take a call as ended whose time was up, and which has cleaned up, or had the time for it."""
         self._runner.cut_off(planned)
         if planned.index in self._ending:
             self._ending.remove(planned.index)

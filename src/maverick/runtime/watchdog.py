@@ -78,17 +78,14 @@ class Watchdog:
         if not self._wake.is_set():
             self._ticked = time.monotonic()
             self._wake.set()
-            self._start()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._watch, name="maverick-watchdog", daemon=True)
+                self._thread.start()
 
     def leave(self, task: asyncio.Task[Any]) -> None:
         """The call is over."""
         if (running := self._calls.pop(task, None)) is not None:
             self._left.append((running, time.monotonic()))
-
-    def _start(self) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._watch, name="maverick-watchdog", daemon=True)
-            self._thread.start()
 
     def _watch(self) -> None:
         idle = 0
