@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         TurnStart,
     )
     from maverick.model import Document, Image, LLMClient, Message, Outcome, Role, Text, ToolContext
-    from maverick.model.serialization import dump_messages, load_messages
+    from maverick.model.history import dump_messages, load_messages
     from maverick.providers import connect
     from maverick.providers.foreign_messages import messages_from_anthropic, messages_from_openai
     from maverick.runtime import AbortSignal, AgentExecutor, ApprovalRequest, run_sync
@@ -89,7 +89,7 @@ _HOMES = {
     "maverick.journal": ("PostgresJournal", "SqliteJournal"),
     "maverick.journal.stored_result": ("dump_result", "load_result"),
     "maverick.model": ("Document", "Image", "LLMClient", "Message", "Outcome", "Role", "Text", "ToolContext"),
-    "maverick.model.serialization": ("dump_messages", "load_messages"),
+    "maverick.model.history": ("dump_messages", "load_messages"),
     "maverick.providers": ("connect",),
     "maverick.providers.foreign_messages": ("messages_from_anthropic", "messages_from_openai"),
     "maverick.runtime": ("AbortSignal", "AgentExecutor", "ApprovalRequest", "run_sync"),

@@ -15,7 +15,7 @@ from maverick.journal.codec import decode_error, encode_error
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.result import AgentResult, AgentUsage, ResultMetadata, TerminateReason, ToolRecord
 from maverick.model import Message
-from maverick.model.serialization import decode_blob, encode_blob
+from maverick.model.history import decode_blob, encode_blob
 
 T = TypeVar("T", default=str)
 

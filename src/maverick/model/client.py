@@ -147,16 +147,9 @@ _MEDIA = {Image: "image", Document: "document"}
 def check_settings(
     config: RequestConfig, info: ModelInfo, model: str, tools: Collection[str] | None = None
 ) -> None:
-    """Refuse settings that a model does not take.
+    """Refuse settings that a model does not take; the error names the setting and what the model takes instead.
 
-    Args:
-        config: The settings.
-        info: What is known of the model.
-        model: Its name, for the error.
-        tools: The names of the tools on offer; not checked if it is not given.
-
-    Raises:
-        InvalidInputError: A setting does not fit; the message names it and what the model takes instead.
+    ``tools`` are the names of the tools on offer, for the choice of one.
     """
     if config.effort is not None:
         _check("effort", config.effort, info.effort, model)
@@ -189,22 +182,14 @@ def check_settings(
 
 
 def check_request(client: LLMClient, request: Request) -> None:
-    """Let the client refuse a request with settings that its service does not take, without sending it.
-
-    Raises:
-        InvalidInputError: A setting does not fit.
-    """
+    """Let the client refuse a request with settings that its service does not take, without sending it."""
     check = getattr(client, "check", None)
     if check is not None:
         check(request)
 
 
 def check_media(messages: Iterable[Message], info: ModelInfo, model: str) -> None:
-    """Refuse images and documents that a model does not read.
-
-    Raises:
-        InvalidInputError: There is one.
-    """
+    """Refuse images and documents that a model does not read."""
     if info.media is None:
         return
     for message in messages:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 import stat
+import struct
 from abc import abstractmethod
 from base64 import b64encode
 from pathlib import Path
+from struct import unpack_from
 from typing import ClassVar, Self
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError
-from maverick.model.image_header import image_size, image_type
 
 MAX_BYTES = 50 * 2**20
 """The largest image or document there can be: no provider takes a larger one in a request."""
@@ -31,6 +32,16 @@ _PAGE_BYTES = 50_000
 """About how large a page is, where the pages cannot be counted."""
 _NOT_TEXT = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf")
 """Names of files that are not meant as text, even if their content could be."""
+_STARTS = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+_MOST_SEGMENTS = 10_000
+"""How many segments of a JPEG are looked through; real ones have a few, or hundreds with a large colour profile."""
+_NOT_FRAMES = (0xC4, 0xC8, 0xCC)
+"""Markers among those of frames that begin something else: tables."""
 _PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 
 
@@ -77,11 +88,7 @@ class Blob:
         return self._base64
 
     def load(self, data: bytes) -> None:
-        """Give the blob its bytes.
-
-        Raises:
-            InvalidInputError: They are others than the hash says.
-        """
+        """Give the blob its bytes; others than the hash says are refused."""
         if hashlib.sha256(data).hexdigest() != self.sha256:
             raise InvalidInputError(f"The bytes do not have the hash {self.sha256[:12]}….")
         self._data, self.size = data, len(data)
@@ -133,11 +140,7 @@ class _Media(Struct, frozen=True, omit_defaults=True, kw_only=True):
     @classmethod
     @abstractmethod
     def from_bytes(cls, data: bytes, *, name: str = "") -> Self:
-        """Content that is in memory; its type is found from the bytes.
-
-        Raises:
-            InvalidInputError: It is too large, damaged, or of a type that no model takes.
-        """
+        """Content that is in memory; its type is found from the bytes."""
 
     @classmethod
     def from_url(cls, url: str, *, name: str = "") -> Self:
@@ -235,11 +238,7 @@ class Document(_Media, frozen=True, tag="document"):
 
 
 def media_from_bytes(data: bytes, *, name: str = "") -> Image | Document:
-    """The image or document that the bytes are.
-
-    Raises:
-        InvalidInputError: They are too many, damaged, or of a type that no model takes.
-    """
+    """The image or document that the bytes are; others are refused, as in ``from_bytes``."""
     if image_type(data):
         return Image.from_bytes(data, name=name)
     is_text = b"\0" not in data[:8000] and not name.lower().endswith(_NOT_TEXT)
@@ -251,16 +250,12 @@ def media_from_bytes(data: bytes, *, name: str = "") -> Image | Document:
 
 
 def media_from_path(path: str | Path) -> Image | Document:
-    """The image or document in a file, which is read now.
-
-    Raises:
-        InvalidInputError: It cannot be read, is too large, damaged, or of a type that no model takes.
-    """
+    """The image or document in a file, which is read now; others are refused, as in ``from_path``."""
     return media_from_bytes(_read(Path(path)), name=Path(path).name)
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a regular file that is not too large, which is known before it is read."""
+    """The bytes of a regular file; that it is not too large is known before it is read."""
     try:
         found = path.stat()
         is_file = stat.S_ISREG(found.st_mode)  # opening a pipe would wait for a writer
@@ -321,3 +316,64 @@ def _checked_url(url: str, kind: str) -> str:
             field="url",
         )
     return url
+
+
+def image_type(data: bytes) -> str:
+    """The media type of an image by its first bytes; nothing if it is no PNG, JPEG, GIF or WebP."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((media_type for start, media_type in _STARTS if data.startswith(start)), "")
+
+
+def image_size(data: bytes) -> tuple[int, int] | None:
+    """The width and height in pixels that an image declares; ``None`` if it is damaged or cut off.
+
+    No pixel is ever decoded, so a small file cannot claim much memory.
+    """
+    try:
+        match image_type(data):
+            case "image/png" if data[12:16] == b"IHDR":
+                whole, size = data.rfind(b"IEND") > 0, unpack_from(">II", data, 16)
+            case "image/jpeg":
+                frame, size = _jpeg(data)
+                whole = data.rfind(b"\xff\xd9", frame) > 0
+            case "image/gif":
+                whole, size = True, unpack_from("<HH", data, 6)
+            case "image/webp":
+                whole, size = unpack_from("<I", data, 4)[0] + 8 <= len(data) + 1, _webp(data)
+            case _:
+                return None
+    except (IndexError, ValueError, struct.error):
+        return None
+    width, height = size
+    return (width, height) if whole and width and height else None
+
+
+def _jpeg(data: bytes) -> tuple[int, tuple[int, int]]:
+    """Where the frame of a JPEG begins, and its size."""
+    at = 2
+    for _ in range(_MOST_SEGMENTS):
+        if data[at] != 0xFF:
+            break
+        marker = data[at + 1]
+        if marker == 0xFF:  # any number of them may come before a marker
+            at += 1
+            continue
+        if 0xC0 <= marker <= 0xCF and marker not in _NOT_FRAMES:
+            height, width = unpack_from(">HH", data, at + 5)
+            return at, (width, height)
+        at += 2 + int.from_bytes(data[at + 2 : at + 4])
+    raise ValueError("no frame")
+
+
+def _webp(data: bytes) -> tuple[int, int]:
+    match data[12:16]:
+        case b"VP8 ":
+            width, height = unpack_from("<HH", data, 26)
+            return width & 0x3FFF, height & 0x3FFF
+        case b"VP8L":
+            bits = unpack_from("<I", data, 21)[0]
+            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+        case b"VP8X" if len(data) >= 30:
+            return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
+    raise ValueError("no frame")

@@ -39,7 +39,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
             self.output_tokens + other.output_tokens,
             self.cache_read_tokens + other.cache_read_tokens,
             self.cache_write_tokens + other.cache_write_tokens,
-            _add_costs(self.cost_usd, other.cost_usd),
+            self.cost_usd if other.cost_usd is None else (self.cost_usd or 0.0) + other.cost_usd,
             self.cache_write_1h_tokens + other.cache_write_1h_tokens,
         )
 
@@ -98,9 +98,3 @@ class ExecutionMetrics:
         self.total_input_tokens += usage.input_tokens
         self.total_output_tokens += usage.output_tokens
         self.invocations += 1
-
-
-def _add_costs(left: float | None, right: float | None) -> float | None:
-    if left is None:
-        return right
-    return left if right is None else left + right

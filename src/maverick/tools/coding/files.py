@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from maverick.exceptions import ToolError
 from maverick.model import Document, Image, Outcome, ToolContext
-from maverick.model.image_header import image_type
-from maverick.model.media import media_from_bytes
+from maverick.model.media import image_type, media_from_bytes
 from maverick.model.untrusted import mark_untrusted
 from maverick.tools.coding.workspace import Workspace
 from maverick.tools.glob import PathGlob
