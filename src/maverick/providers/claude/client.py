@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
@@ -32,14 +32,12 @@ class ClaudeClient(HttpClient):
         model: The model, such as ``claude-sonnet-5-5``.
         api_key: The key.
         base_url: The address of the API, with or without ``/v1``; by default Anthropic's own.
-        headers: Headers to add to every request, such as ``anthropic-beta``.
-        timeouts: How long to wait.
-        tls: TLS settings, for a private certificate authority or client certificates.
-        transport: What sends the requests, in place of one made from ``timeouts``, ``tls`` and ``max_answer_bytes``.
-            It may be shared, and stays open when the client is closed.
-        max_answer_bytes: The most that is read of one streamed answer; of one that comes whole, a sixteenth.
-        prices: Prices that replace, or add to, those Maverick knows.
+
+    The others are those of :class:`~maverick.providers.catalog.ConnectOptions`.
     """
+
+    provider: ClassVar[str] = "claude"
+    """The name before the colon."""
 
     def __init__(
         self,
@@ -56,7 +54,7 @@ class ClaudeClient(HttpClient):
     ) -> None:
         key = (api_key or "").strip()
         super().__init__(
-            f"claude:{model.removeprefix('claude:')}",
+            f"{self.provider}:{model.removeprefix(f'{self.provider}:')}",
             service=SERVICE,
             api=API,
             read=read_message,
@@ -72,7 +70,7 @@ class ClaudeClient(HttpClient):
 
     def model_info(self, model: str) -> ModelInfo:
         """What is known of a model: its context window and price, and what the API does for it."""
-        name = model.removeprefix("claude:")
+        name = model.removeprefix(f"{self.provider}:")
         return replace(self._prices.find(name), native_output=True, native_compaction=condenses(name))
 
     def _encoded(self, request: Request, *, stream: bool) -> tuple[str, Mapping[str, str], Sequence[bytes]]:

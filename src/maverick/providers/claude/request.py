@@ -71,11 +71,7 @@ class RequestEncoder:
         self._heads = HeadCache()
 
     def encode(self, request: Request, *, model: str, stream: bool) -> list[bytes]:
-        """The request as JSON, in pieces: first all that stays the same from turn to turn, then the messages.
-
-        Raises:
-            InvalidInputError: Settings exclude each other, or a value cannot be written as JSON.
-        """
+        """The request as JSON, in pieces: first all that stays the same from turn to turn, then the messages."""
         marker = _marker(request)
         options = (model, stream, marker)
         head = self._heads.get(request, options, lambda: _head(request, model, marker, stream=stream))
@@ -87,12 +83,7 @@ class RequestEncoder:
 
 
 def request_headers(request: Request, betas: str = "") -> dict[str, str]:
-    """The headers that a request needs besides those of every request.
-
-    Args:
-        request: The request.
-        betas: The beta features that every request asks for, as in the header.
-    """
+    """The headers that a request needs besides those of every request, whose beta features are ``betas``."""
     headers: dict[str, str] = {}
     if request.config.temperature is not None or request.config.top_p is not None:
         headers["anthropic-version"] = SAMPLING_API_VERSION
@@ -195,7 +186,14 @@ def _tools(tools: Sequence[Tool], config: RequestConfig, marker: bytes) -> Raw:
     """The tools of the request and the API's own, whose form replaces that of a tool with the same name."""
     own_forms = [_server_tool(tool) for tool in config.server_tools]
     names = {form.get("name") for form in own_forms}
-    encoded = encode_tools([tool for tool in tools if tool.name not in names], _tool_form)
+    encoded = encode_tools(
+        [tool for tool in tools if tool.name not in names],
+        lambda tool, schema: {
+            "name": tool.name,
+            "description": tool.description,
+            "input_schema": schema,
+        },
+    )
     if own_forms:
         encoded = encoded[:-1] + b"," * (len(encoded) > 2) + encode(own_forms)[1:]
         if "cache_control" in own_forms[-1]:
@@ -212,10 +210,6 @@ def _server_tool(tool: str | dict[str, Any]) -> Mapping[str, Any]:
             field="server_tools",
         )
     return _SERVER_TOOLS[tool]
-
-
-def _tool_form(tool: Tool, parameters: dict[str, Any]) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "input_schema": parameters}
 
 
 def _betas(extra: Mapping[str, Any]) -> Sequence[str]:

@@ -130,12 +130,7 @@ _messages = msgspec.json.Decoder(_Message)
 
 
 def read_message(body: bytes, exchange: Exchange) -> Response:
-    """The answer in a body that came as a whole.
-
-    Raises:
-        MalformedResponseError: The body is something else.
-        ProviderError: The body reports a failure.
-    """
+    """The answer in a body that came as a whole, or else the error for what it is."""
     try:
         message = decode(body, _messages)
     except BAD_JSON:
@@ -167,7 +162,7 @@ class MessageAccumulator(StreamAccumulator):
     def feed(self, data: bytes) -> Deltas:
         """Add the data of the next event; return the text and thoughts in it, or the block that it completes."""
         try:
-            event = _events.decode(data)
+            event = decode(data, _events)
         except BAD_JSON:
             event = self._read_unusual(data)
         if event.type == "content_block_delta":
@@ -266,9 +261,7 @@ class MessageAccumulator(StreamAccumulator):
         )
 
     def _read_unusual(self, data: bytes) -> _Event:
-        """Decode an unusual event: replace characters that UTF-8 cannot carry, or ignore what is of an unknown type."""
-        with suppress(*BAD_JSON):
-            return decode(data, _events)
+        """An event of an unknown type, or with such a delta: it is ignored, whatever is in it."""
         with suppress(*BAD_JSON):
             event = decode(data, _open_events)
             if event.type not in _EVENT_TYPES:

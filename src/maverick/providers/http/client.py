@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -65,6 +65,9 @@ class HttpClient(Client):
         missing_key: What to say when there is no key; empty if the service needs none.
     """
 
+    _event_streams: tuple[str, ...] = ("text/event-stream",)
+    """The content types of a stream of events."""
+
     def __init__(
         self,
         model: str,
@@ -97,11 +100,7 @@ class HttpClient(Client):
 
     @abstractmethod
     def _encoded(self, request: Request, *, stream: bool) -> tuple[str, Mapping[str, str], Sequence[bytes]]:
-        """The address, the headers and the body of a request.
-
-        Raises:
-            InvalidInputError: The service does not take a setting, or a value cannot be written as JSON.
-        """
+        """The address, the headers and the body of a request; settings that the service does not take are refused."""
 
     def check(self, request: Request) -> None:
         """Refuse a request with settings that the service does not take, without sending it."""
@@ -114,14 +113,14 @@ class HttpClient(Client):
             exchange = self._exchange(request, reply)
             return self._read(await _whole_body(reply, exchange), exchange)
 
-    async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+    async def stream(self, request: Request) -> AsyncGenerator[StreamItem, None]:
         """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
         request = self.completed(request)
         with await self._ask(request, stream=True) as reply:
             exchange = self._exchange(request, reply)
             kind = reply.headers.get("content-type", "")
             # An answer without a content type gets the benefit of the doubt.
-            if reply.status != 200 or (kind and not kind.startswith("text/event-stream")):
+            if reply.status != 200 or (kind and not kind.startswith(self._event_streams)):
                 body = await _whole_body(reply, exchange)
                 raise no_answer(exchange, f"{kind} in place of a stream of events", body)
             answer = self._accumulator(exchange)
@@ -169,11 +168,7 @@ class HttpClient(Client):
 
 
 async def _whole_body(reply: Reply, exchange: Exchange) -> bytes:
-    """The body of an answer with a good status.
-
-    Raises:
-        ProviderError: The status is another one.
-    """
+    """The body of an answer with a good status; another one is an error."""
     body = exchange.clean(await reply.read())
     if reply.status != 200:
         raise refused(exchange, reply.status, body)

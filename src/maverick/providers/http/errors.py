@@ -11,7 +11,7 @@ import math
 import re
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -138,10 +138,16 @@ def read_service_error(body: bytes) -> ServiceError:
     )
 
 
-def refused(exchange: Exchange, status: int, body: bytes) -> ProviderError:
+def refused(exchange: Exchange, status: int, body: bytes, error: ServiceError | None = None) -> ProviderError:
     """The error for an answer with an error status."""
-    error = _without_key(exchange, read_service_error(body), body)
-    return status_error(exchange.service, status, error, exchange.headers, sought=_sought(exchange))
+    error = error or read_service_error(body)
+    told = msgspec.structs.replace(
+        error,
+        message=exchange.hide(error.message) or exchange.excerpt(body),
+        request_id=exchange.hide(error.request_id) or exchange.request_id,
+    )
+    sought = exchange.model, exchange.prices.nearest(exchange.model)
+    return status_error(exchange.service, status, told, exchange.headers, sought=sought)
 
 
 def reported(exchange: Exchange, body: bytes) -> ProviderError | None:
@@ -151,9 +157,7 @@ def reported(exchange: Exchange, body: bytes) -> ProviderError | None:
         return None
     known = [_STATUS_OF_NAME[name] for name in error.names if name in _STATUS_OF_NAME]
     unknown = 400 if any(name.startswith(_BAD_REQUEST) for name in error.names) else 500
-    status = error.status or (known[0] if known else unknown)
-    told = _without_key(exchange, error, body)
-    return status_error(exchange.service, status, told, exchange.headers, sought=_sought(exchange))
+    return refused(exchange, error.status or (known[0] if known else unknown), body, error)
 
 
 def no_answer(exchange: Exchange, what: str, body: bytes) -> AgentError:
@@ -182,49 +186,75 @@ def status_error(
     """
     said = f": {error.message.rstrip('. ')}" if error.message else ""
     said += f" (status {status}, request {error.request_id})" if error.request_id else f" (status {status})"
-    facts: dict[str, Any] = {"status": status, "request_id": error.request_id or None}
-    if too_long or status == 413 or (status == 400 and _says_too_long(error)):
-        return ContextOverflowError(
-            f"The conversation is too long for {service}{said}. Shorten it, or turn compaction on.", **facts
-        )
-    if status == 400 and ("invalid_encrypted_content" in error.names or _OLD_THINKING.match(error.message)):
-        return ThinkingRejectedError(
-            f"{service} does not accept the thinking of an earlier turn{said}. Leave the thinking out, and do not change "
-            "what was sent before.",
-            **facts,
-        )
-    if status in {401, 403}:
-        return AuthenticationError(
-            f"{service} did not accept the key{said}. Check the key, and that it may use this model.", **facts
-        )
-    if status == 429:
-        return _rate_limited(service, said, error, headers, facts)
-    if status >= 500:
-        wait = retry_after(headers)
-        return ServerError(
-            f"{service} failed or is overloaded{said}. Try again {_when(wait)}.", retry_after=wait, **facts
-        )
-    return _bad_request(service, status, said, error, facts, sought)
 
-
-def _sought(exchange: Exchange) -> tuple[str, str]:
-    return exchange.model, exchange.prices.nearest(exchange.model)
-
-
-def _not_found(service: str, said: str, model: str, nearest: str) -> str:
-    if not model:
-        return f"{service} does not know the model or the address{said}. Check the model's name and base_url."
-    hint = f" Did you mean {nearest!r}?" if nearest not in ("", model) else ""
-    check = "base_url" if nearest == model else "the model's name and base_url"
-    return f"{service} does not know the model {model!r}, or not at this address{said}.{hint} Check {check}."
-
-
-def _without_key(exchange: Exchange, error: ServiceError, body: bytes) -> ServiceError:
-    return msgspec.structs.replace(
-        error,
-        message=exchange.hide(error.message) or exchange.excerpt(body),
-        request_id=exchange.hide(error.request_id) or exchange.request_id,
+    kind, what, advice, facts = (
+        _about_content(service, status, error, too_long=too_long)
+        or _about_service(service, status, error, retry_after(headers))
+        or _about_request(service, status, *sought)
     )
+    message = f"{what}{said}. {advice}"
+    return kind(message, status=status, request_id=error.request_id or None, **facts)
+
+
+_Diagnosis: TypeAlias = tuple[type[ProviderError], str, str, dict[str, Any]]
+"""An error, what happened, what to do, and the fields that a caller may branch on."""
+
+
+def _about_content(service: str, status: int, error: ServiceError, *, too_long: bool) -> _Diagnosis | None:
+    """What is wrong with what was said, if it is that."""
+    if too_long or status == 413 or (status == 400 and _says_too_long(error)):
+        what = f"The conversation is too long for {service}"
+        return ContextOverflowError, what, "Shorten it, or turn compaction on.", {}
+    if status != 400:
+        return None
+    if "invalid_encrypted_content" in error.names or _OLD_THINKING.match(error.message):
+        what = f"{service} does not accept the thinking of an earlier turn"
+        advice = "Leave the thinking out, and do not change what was sent before."
+        return ThinkingRejectedError, what, advice, {}
+    if media := _unread_media(error):
+        what, advice = f"{service} could not read the {media}", "Check that it opens, or leave it out."
+        return MediaRejectedError, what, advice, {"media": media}
+    return None
+
+
+def _about_service(service: str, status: int, error: ServiceError, wait: float | None) -> _Diagnosis | None:
+    """Why the service does not serve the account, or not now, if it is that."""
+    when = "later" if wait is None else f"in {wait:g} s"
+    if status in {401, 403}:
+        what, advice = f"{service} did not accept the key", "Check the key, and that it may use this model."
+        return AuthenticationError, what, advice, {}
+    if status == 429 and "insufficient_quota" in error.names:
+        what = f"{service} will not serve more requests on this account"
+        advice = "Check the account's credit and limits; trying again does not help."
+        return RateLimitError, what, advice, {"retryable": False}
+    if status == 429:
+        advice = f"Try again {when}, or send less at once."
+        return RateLimitError, f"{service} asks to slow down", advice, {"retry_after": wait}
+    if status >= 500:
+        return ServerError, f"{service} failed or is overloaded", f"Try again {when}.", {"retry_after": wait}
+    if status in {408, 409, 425}:
+        return ServerError, f"{service} could not serve the request just now", "Try again.", {}
+    return None
+
+
+def _about_request(service: str, status: int, model: str, nearest: str) -> _Diagnosis:
+    """Why the service will not serve the request as it is."""
+    what, advice = f"{service} refused the request", "Change the request; the same one will fail again."
+    if status == 402:
+        what, advice = f"{service} refused the request over billing", "Check the account's credit and limits."
+    elif 300 <= status < 400:
+        what, advice = f"{service} redirects to another address", "Set base_url to the final address."
+    elif status == 404 and model:
+        what = f"{service} does not know the model {model!r}, or not at this address"
+        hint = f"Did you mean {nearest!r}? " if nearest not in ("", model) else ""
+        check = "base_url" if nearest == model else "the model's name and base_url"
+        advice = f"{hint}Check {check}."
+    elif status == 404:
+        what, advice = (
+            f"{service} does not know the model or the address",
+            "Check the model's name and base_url.",
+        )
+    return ProviderError, what, advice, {"kind": ErrorKind.INVALID}
 
 
 def _says_too_long(error: ServiceError) -> bool:
@@ -243,59 +273,8 @@ def _unread_media(error: ServiceError) -> str:
     return "image" if "image" in found[0].lower() else "document"
 
 
-def _rate_limited(
-    service: str, said: str, error: ServiceError, headers: Mapping[str, str], facts: dict[str, Any]
-) -> RateLimitError:
-    if "insufficient_quota" in error.names:
-        return RateLimitError(
-            f"{service} will not serve more requests on this account{said}. "
-            "Check the account's credit and limits; trying again does not help.",
-            retryable=False,
-            **facts,
-        )
-    wait = retry_after(headers)
-    return RateLimitError(
-        f"{service} asks to slow down{said}. Try again {_when(wait)}, or send less at once.",
-        retry_after=wait,
-        **facts,
-    )
-
-
-def _bad_request(
-    service: str,
-    status: int,
-    said: str,
-    error: ServiceError,
-    facts: dict[str, Any],
-    sought: tuple[str, str],
-) -> ProviderError:
-    """The error for a request that the service will not serve as it is."""
-    if status == 400 and (media := _unread_media(error)):
-        return MediaRejectedError(
-            f"{service} could not read the {media}{said}. Check that it opens, or leave it out.",
-            media=media,
-            **facts,
-        )
-    if status == 402:
-        message = f"{service} refused the request over billing{said}. Check the account's credit and limits."
-    elif status == 404:
-        message = _not_found(service, said, *sought)
-    elif 300 <= status < 400:
-        message = f"{service} redirects to another address{said}. Set base_url to the final address."
-    elif status in {408, 409, 425}:
-        return ServerError(f"{service} could not serve the request just now{said}. Try again.", **facts)
-    else:
-        message = f"{service} refused the request{said}. Change the request; the same one will fail again."
-    return ProviderError(message, kind=ErrorKind.INVALID, **facts)
-
-
 def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
-    """How many seconds the service asks to wait, from ``Retry-After`` as seconds or as a date; else ``None``.
-
-    Args:
-        headers: The headers of the answer.
-        now: The time to count a date from, in seconds since the epoch; by default, the present.
-    """
+    """How many seconds the service asks to wait, from ``Retry-After`` as seconds or as a date; else ``None``."""
     value = headers.get("retry-after", "").strip()
     if not value:
         return None
@@ -335,10 +314,6 @@ def connection_lost(host: str, cause: BaseException | None) -> NetworkError:
         "network and the proxy.",
         cause=cause,
     )
-
-
-def _when(wait: float | None) -> str:
-    return "later" if wait is None else f"in {wait:g} s"
 
 
 def _seconds_until(date: str, now: float) -> float:

@@ -13,22 +13,13 @@ from maverick.exceptions import (
     AgentError,
     MalformedResponseError,
     NetworkError,
+    ServerError,
     StreamingError,
     TimeoutError,
 )
-from maverick.model import (
-    Message,
-    Opaque,
-    Part,
-    Response,
-    StopReason,
-    TextDelta,
-    ThinkingDelta,
-    ToolCall,
-    Usage,
-)
-from maverick.model.message import describe_part
-from maverick.model.response import NO_USAGE
+from maverick.model.message import Message, Opaque, Part, ToolCall, describe_part
+from maverick.model.response import NO_USAGE, Response, StopReason, TextDelta, ThinkingDelta
+from maverick.model.usage import Usage
 from maverick.providers.http.wire_json import encode
 from maverick.providers.prices import PriceTable
 
@@ -107,16 +98,18 @@ class Exchange(Struct, frozen=True):
         return text if len(text) <= _EXCERPT_CHARACTERS else text[:_EXCERPT_CHARACTERS] + "…"
 
     def malformed(self, what: str, body: bytes) -> MalformedResponseError:
-        """The error for an answer that is not what the API sends.
-
-        Args:
-            what: What came in place of an answer.
-            body: Its bytes.
-        """
+        """The error for an answer that is not what the API sends, but ``what`` says."""
         return MalformedResponseError(
             f"{self.service} answered with {what}{self.about}. Try again; if it keeps happening, check that base_url "
             f"points to {self.api}, and whether a proxy or a login page is in between.",
             raw_response=self.excerpt(body),
+        )
+
+    def gave_up(self, reason: str) -> ServerError:
+        """The error for an answer that the service itself ended too early."""
+        return ServerError(
+            f"{self.service} gave up in the middle of its answer ({reason}). Try again.{self.about}",
+            request_id=self.request_id or None,
         )
 
     def without_key(self, parts: Iterable[Part]) -> tuple[Part, ...]:
@@ -144,18 +137,10 @@ def complete_response(
     *,
     fees_usd: float = 0.0,
 ) -> Response:
-    """The answer, once all of it is known.
+    """The answer, once all of it is known, without the key and with its cost.
 
-    Args:
-        exchange: What is known of the answer.
-        parts: What the model said.
-        usage: How many tokens that took, if the service reported it.
-        stop_reason: Why it stopped; ``None`` where that follows from the parts.
-        model: The model that answered; if empty, the one that was asked for.
-        fees_usd: What the answer cost besides its tokens.
-
-    Raises:
-        MalformedResponseError: It calls a tool without a name, which no service would accept back.
+    A missing ``stop_reason`` follows from the parts, and a missing ``model`` is the one that was asked for. ``fees_usd``
+    is what the answer cost besides its tokens. A tool call without a name is an error: no service would accept it back.
     """
     parts = exchange.without_key(parts)
     if any(type(part) is ToolCall and not part.tool_name for part in parts):
@@ -189,24 +174,14 @@ class StreamAccumulator(ABC):
 
     @abstractmethod
     def feed(self, data: bytes) -> Deltas:
-        """Add the data of the next event; return the text and thoughts in it.
-
-        Raises:
-            MalformedResponseError: The event is not as it should be, or does not fit those before it.
-            ProviderError: The event reports a failure.
-            StreamingError: The event says that the answer is over, but it is not complete.
-        """
+        """Add the data of the next event; return the text and thoughts in it, or raise what it reports."""
 
     @abstractmethod
     def parts(self) -> Iterable[Part]:
         """What has arrived of the answer."""
 
     def end(self) -> None:
-        """The stream has ended.
-
-        Raises:
-            StreamingError: More should have come.
-        """
+        """The stream has ended; unless the answer is complete, more should have come."""
         raise self._broken(f"{self._exchange.service} ended its answer before it was complete. Try again.")
 
     def interrupted(self, error: TimeoutError | NetworkError) -> AgentError:

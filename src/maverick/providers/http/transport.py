@@ -73,11 +73,7 @@ class ContentTimer:
         self._left = self._timeouts.between_content
 
     async def wait(self, work: Awaitable[Result]) -> Result:
-        """Do the work in the time that is left.
-
-        Raises:
-            builtins.TimeoutError: The time is up.
-        """
+        """Do the work in the time that is left, or raise Python's own ``TimeoutError``."""
         clock = asyncio.get_running_loop().time
         began = clock()
         try:
@@ -120,20 +116,13 @@ class Reply(Protocol):
         ...
 
     async def read(self) -> bytes:
-        """Read the whole body.
-
-        Raises:
-            MalformedResponseError: It is larger than an answer may be.
-            TimeoutError: It was not complete in the time for the first content.
-        """
+        """Read the whole body, if it is not too large and complete in the time for the first content."""
         ...
 
     async def read_some(self) -> bytes:
         """Read what has arrived, waiting if nothing has; empty at the end of the body.
 
-        Raises:
-            MalformedResponseError: The body is larger than an answer may be.
-            TimeoutError: All that was read since the last content took longer than it may.
+        The wait for content, and the size of the body, are limited.
         """
         ...
 

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Meta
 
 from maverick.exceptions import InvalidInputError, InvalidToolError
-from maverick.model import History, Message, Opaque, Part, Request, RequestConfig, Tool
+from maverick.model import History, Message, Opaque, Part, Request, RequestConfig, Tool, ToolCall
 from maverick.model.message import describe_part
 from maverick.telemetry import logger
 
@@ -42,11 +42,7 @@ _objects = msgspec.json.Decoder(dict[str, Any])
 
 
 def encode(value: object) -> bytes:
-    """The value as JSON.
-
-    Raises:
-        InvalidInputError: It cannot be written as JSON.
-    """
+    """The value as JSON; one that cannot be written as JSON is refused."""
     try:
         return _encode(value)
     except (TypeError, RecursionError) as error:
@@ -57,15 +53,7 @@ def encode(value: object) -> bytes:
 
 
 def encode_tools(tools: Sequence[Tool], form: Callable[[Tool, dict[str, Any]], dict[str, Any]]) -> bytes:
-    """The tools as a JSON array.
-
-    Args:
-        tools: The tools.
-        form: A tool in the words of the API, given the tool and the JSON Schema of its parameters.
-
-    Raises:
-        InvalidToolError: The parameters of a tool are not a JSON Schema.
-    """
+    """The tools as a JSON array; ``form`` says a tool, with the schema of its parameters, in the words of the API."""
     encoded = []
     for tool in tools:
         try:
@@ -79,12 +67,7 @@ def encode_tools(tools: Sequence[Tool], form: Callable[[Tool, dict[str, Any]], d
 
 
 def decode(raw: bytes, decoder: msgspec.json.Decoder[Value]) -> Value:
-    """Decode JSON, replacing characters that UTF-8 cannot carry.
-
-    Raises:
-        ValueError: It is not JSON, or not of the decoder's type.
-        RecursionError: It is nested too deeply.
-    """
+    """Decode JSON, replacing characters that UTF-8 cannot carry; bytes that are something else raise ``BAD_JSON``."""
     try:
         return decoder.decode(raw)
     except msgspec.ValidationError:
@@ -103,6 +86,14 @@ def decode_object(raw: bytes) -> dict[str, Any] | None:
         return None
 
 
+def tool_call(call_id: str, name: str, written: str, block: Opaque | None = None) -> ToolCall:
+    """A call, whatever the model wrote as its arguments; none at all are an empty object."""
+    arguments = decode_object(written.encode("utf-8", "replace") or b"{}")
+    if arguments is None:
+        return ToolCall(call_id, name, malformed=written, block=block)
+    return ToolCall(call_id, name, arguments, block=block)
+
+
 class HeadCache:
     """The JSON of requests up to their messages, made once for requests that differ only in those.
 
@@ -118,19 +109,16 @@ class HeadCache:
     def __init__(self) -> None:
         self._heads: dict[Hashable, tuple[bytes, object]] = {}
         self._config: RequestConfig | None = None
-        self._settings: Hashable = ()
+        self._settings = b""
 
     def get(self, request: Request, options: Hashable, make: Callable[[], bytes]) -> bytes:
         """The head of the request: a kept one, or what ``make`` returns.
 
-        Args:
-            request: The request.
-            options: What else the head depends on, besides the settings of the request.
-            make: Makes the head.
+        Besides the settings of the request, it depends on the ``options``.
         """
         config = request.config
         if config is not self._config:  # most turns have the settings of the one before
-            self._config, self._settings = config, _settings_key(config)
+            self._config, self._settings = config, encode(config)
         key = (
             options,
             request.compact,
@@ -150,26 +138,8 @@ class HeadCache:
         return head
 
 
-def _settings_key(config: RequestConfig) -> Hashable:
-    return (
-        config.max_tokens,
-        config.temperature,
-        config.effort,
-        config.thinking,
-        config.stop_sequences,
-        config.tool_choice,
-        config.top_p,
-        config.cache,
-        encode((config.server_tools, config.extra)) if config.server_tools or config.extra else b"",
-    )
-
-
 def add_extra(fields: dict[str, Any], extra: Mapping[str, Any]) -> None:
-    """Add fields as the API names them; one that says something else than another setting is refused.
-
-    Raises:
-        InvalidInputError: A field is set by another setting.
-    """
+    """Add fields as the API names them; one that says something else than another setting is refused."""
     for name, value in extra.items():
         present = fields.get(name)
         if isinstance(present, dict) and isinstance(value, Mapping) and present.keys().isdisjoint(value):
@@ -218,12 +188,7 @@ class EncodedConversation(ABC):
             )
 
     def _string(self, data: bytes, *, start: str = "") -> msgspec.Raw:
-        """A JSON string, to be used in a value that is encoded: a start, and base64 that is never copied.
-
-        Args:
-            data: The base64.
-            start: What comes before it, such as ``data:image/png;base64,``.
-        """
+        """A JSON string for a value that is encoded: base64 that is never copied, behind a start such as ``data:``."""
         self._large.append(data)
         return msgspec.Raw(encode(start)[:-1] + b'\0%d\0"' % (len(self._large) - 1))
 
@@ -243,10 +208,7 @@ class EncodedConversation(ABC):
 def encoded_conversation(messages: Sequence[Message], key: Hashable, begin: Callable[[], Form]) -> Form:
     """The JSON of the messages, extending what was made for an earlier request of the same history.
 
-    Args:
-        messages: The messages of a request.
-        key: What tells this form from others of the same history.
-        begin: Makes one without messages.
+    The ``key`` tells this form from others of the same history; ``begin`` makes one without messages.
     """
     form: Form | None = None
     if isinstance(messages, History):
