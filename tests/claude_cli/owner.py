@@ -8,7 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
-from maverick.providers.claude_cli.process import CliProcess
+from maverick.providers.claude_cli.transport import CliProcess
 
 
 async def own(program: str, *, fork: bool) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from claude_cli.census import gone, marked, open_handles, parent_of, there, until
 from maverick.exceptions import CLINotFoundError, InvalidInputError, ProcessError
-from maverick.providers.claude_cli.process import CliProcess
+from maverick.providers.claude_cli.transport import CliProcess
 
 pytestmark = [
     pytest.mark.requirement("CLI-NO-ORPHANS"),

@@ -1,6 +1,6 @@
 """The Claude CLI, through the Claude Agent SDK: supervised so that it cannot outlive us, and with our own errors.
 
-``process`` runs a CLI, ``transport`` connects the SDK to it, ``session`` is a conversation with it, and ``pool`` keeps
+``transport`` runs a CLI and connects the SDK to it, ``session`` is a conversation with it, and ``pool`` keeps
 sessions for the next one. ``client`` is the model ``claude-code:…``: in a run, ``conversation`` drives a ``gated_cli``, which
 waits for the loop before each tool and each model call. The SDK is loaded on use.
 """

@@ -164,11 +164,7 @@ class RunSession:
             waiting.tool_finished(call_id, content, failed=failed)
 
     async def perform(self, call: ToolCall, *, approved: bool) -> str:
-        """Have a CLI run a call: the one that waits for it, or else one that is started for this call.
-
-        Raises:
-            ToolError: The call failed.
-        """
+        """Have a CLI run a call: the one that waits for it, or else one that is started for this call."""
         waiting = self._conversation
         if waiting is None or not waiting.waits_for(call.id):
             return _text(await self._alone(call, approved=approved), call.tool_name)
@@ -207,7 +203,7 @@ class RunSession:
 
     async def _alone(self, call: ToolCall, *, approved: bool) -> CallResult:
         sdk()
-        from maverick.providers.claude_cli.single_call import run_single_call
+        from maverick.providers.claude_cli.transcript import run_single_call
 
         return await run_single_call(self._settings, call, approved=approved)
 

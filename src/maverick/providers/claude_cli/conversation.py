@@ -33,13 +33,7 @@ from maverick.providers.claude_cli.gated_cli import (
 from maverick.providers.claude_cli.session import CliSession
 from maverick.providers.claude_cli.settings import CliSettings, max_tokens_of
 from maverick.providers.claude_cli.tool import CliTool, McpServerTool, unwrapped
-from maverick.providers.claude_cli.transcript import (
-    Prompt,
-    divide,
-    prompt_of,
-    transcript_file,
-    write_transcript,
-)
+from maverick.providers.claude_cli.transcript import Prompt, divide, prompt_of, transcript_file
 from maverick.providers.claude_cli.usage import hidden_usage
 from maverick.providers.client import requested_model
 from maverick.providers.http.exchange import Exchange
@@ -68,10 +62,9 @@ class Conversation:
 
     async def open(self) -> None:
         """Start the CLI with the conversation so far."""
-        earlier, prompt = divide(self._request.messages)
+        earlier, prompt = divide(self._request.messages, self._on_the_wire)
         if earlier:
-            written = write_transcript(earlier, self._model, self._on_the_wire)
-            transcript = self._files.enter_context(transcript_file(written))
+            transcript = self._files.enter_context(transcript_file(earlier, self._model))
             self._cli = GatedCli(self._settings, self._request, transcript)
         if self._settings.pool is None:
             self._borrowed.push_async_callback(self._cli.aclose)
@@ -99,8 +92,7 @@ class Conversation:
     async def resume(self, messages: Sequence[Message]) -> bool:
         """Continue with what was said since the last turn: the results of its calls, or the user's words.
 
-        Returns:
-            Whether that is what it waits for; if not, nothing has happened.
+        False if that is not what it waits for; then nothing has happened.
         """
         results = [message for message in messages if message.role is Role.TOOL_RESULT]
         said = [message for message in messages if message.role is Role.USER]
@@ -251,7 +243,7 @@ class Conversation:
         return (
             unwrapped(call)
             if of_the_cli
-            else msgspec.structs.replace(call, tool_name=wire_name(call.tool_name))
+            else msgspec.structs.replace(call, tool_name=wire_name(call.tool_name), block=None)
         )
 
     def _as_known(self, part: Part) -> Part:

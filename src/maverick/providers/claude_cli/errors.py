@@ -120,21 +120,16 @@ def api_error(
             "The Claude CLI is not logged in. Set ANTHROPIC_API_KEY, or run `claude` once and log in.",
             cause=cause,
         )
+    plain = _plain(said) or "no reason was given"
     if any(phrase in words for phrase in _TIMED_OUT):
-        return TimeoutError(
-            f"{SERVICE} took too long to answer: {_plain(said)}. Try again, or allow it more time.",
-            cause=cause,
-        )
+        message = f"{SERVICE} took too long to answer: {plain}. Try again, or allow it more time."
+        return TimeoutError(message, cause=cause)
     if any(phrase in words for phrase in _UNREACHABLE):
-        return NetworkError(
-            f"{SERVICE} could not be reached: {_plain(said)}. Check the network, the proxy and ANTHROPIC_BASE_URL.",
-            cause=cause,
-        )
+        advice = "Check the network, the proxy and ANTHROPIC_BASE_URL."
+        return NetworkError(f"{SERVICE} could not be reached: {plain}. {advice}", cause=cause)
     if any(phrase in words for phrase in _NOT_AN_ANSWER):
         return _malformed(raw_response or said, cause)
-    return ServerError(
-        f"{SERVICE} failed: {_plain(said) or 'no reason was given'}. Try again later.", cause=cause
-    )
+    return ServerError(f"{SERVICE} failed: {plain}. Try again later.", cause=cause)
 
 
 def _limit(limit: str, said: str, answer: str, cause: BaseException | None) -> AgentError:

@@ -9,6 +9,7 @@ provider, so that there is one definition of a tool, and one way to run it.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -72,17 +73,11 @@ class WaitingCall:
         self.result: asyncio.Future[CallResult] = loop.create_future()
 
 
-class WaitingCalls:
+class WaitingCalls(defaultdict[str, WaitingCall]):
     """The calls of a conversation by id, created by whichever side mentions one first."""
 
     def __init__(self) -> None:
-        self._calls: dict[str, WaitingCall] = {}
-
-    def __getitem__(self, call_id: str) -> WaitingCall:
-        call = self._calls.get(call_id)
-        if call is None:
-            call = self._calls[call_id] = WaitingCall()
-        return call
+        super().__init__(WaitingCall)
 
     def decide(self, call_id: str, decision: Decision) -> None:
         """Decide on a call; the first decision counts."""
@@ -98,7 +93,7 @@ class WaitingCalls:
 
     def cut_off(self) -> None:
         """Give each unfinished call a result that says that its outcome is unknown."""
-        for call_id in self._calls:
+        for call_id in self:
             self.finish(call_id, CallResult(_CUT_OFF, is_error=True))
 
 

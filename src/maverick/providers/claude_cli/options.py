@@ -94,11 +94,7 @@ def build_options(
 
 
 def check_numbers(**given: Any) -> None:
-    """Check the amounts among the options.
-
-    Raises:
-        InvalidInputError: One is not a number above 0.
-    """
+    """Refuse amounts among the options that are not numbers above 0."""
     for name in _AMOUNTS & given.keys():
         value = given[name]
         whole = name not in _FRACTIONS
@@ -116,11 +112,7 @@ def built_in(tools: Iterable[str]) -> list[str]:
 
 
 def sdk() -> Any:  # noqa: ANN401 - the module itself, which mypy cannot describe as a return type
-    """The Claude Agent SDK, loaded on first use.
-
-    Raises:
-        CLINotFoundError: It is not installed.
-    """
+    """The Claude Agent SDK, loaded on first use."""
     try:
         import claude_agent_sdk
     except ImportError as error:

@@ -45,9 +45,6 @@ class SessionPool:
         Args:
             wanted: A session that was not started yet; one that was kept and is like it takes its place.
             wait_seconds: How long to wait for a free place; ``None`` is no limit.
-
-        Raises:
-            TimeoutError: No place became free.
         """
         await self._wait_for_slot(wait_seconds)
         try:
@@ -64,9 +61,6 @@ class SessionPool:
         """Start a CLI for a later conversation, unless one is ready or the pool is full.
 
         From now on, finished sessions are kept.
-
-        Raises:
-            AgentError: The CLI could not be started.
         """
         self.keep = True
         session = self._kept_like(wanted)
@@ -84,10 +78,8 @@ class SessionPool:
     def prepare_soon(self, wanted: CliSession) -> Callable[[], None]:
         """Do the same in the background, and end what is kept with the event loop at the latest.
 
-        If the CLI cannot be started, the next prompt reports it.
-
-        Returns:
-            A function that ends it earlier; it may be called in any thread.
+        If the CLI cannot be started, the next prompt reports it. The function that is returned ends it earlier, from any
+        thread.
         """
         loop = asyncio.get_running_loop()
         warming = self._warming = asyncio.create_task(self._keep_warm(wanted))

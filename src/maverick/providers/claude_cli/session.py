@@ -76,11 +76,7 @@ class CliSession:
     async def open(self, *, warm: bool = False) -> None:
         """Start the CLI if it does not run yet, and wait until it has forgotten its last conversation.
 
-        Args:
-            warm: Whether to wait until it has done the set-up that it otherwise does with the first prompt.
-
-        Raises:
-            AgentError: The CLI could not be started.
+        A ``warm`` one has done the set-up that it otherwise does with the first prompt.
         """
         async with self._opening:
             if self._client is None:
@@ -113,8 +109,7 @@ class CliSession:
     async def ask(self, prompt: str) -> AsyncGenerator[Message, None]:
         """Send a prompt, and yield the messages of the answer as they arrive; the last is a ``ResultMessage``.
 
-        Raises:
-            AgentError: The CLI or the API failed, or a limit was reached, after what had arrived was yielded.
+        If the CLI or the API fails, or a limit is reached, what had arrived is yielded before the error is raised.
         """
         self.busy = True
         await self.open()
@@ -136,11 +131,7 @@ class CliSession:
                 yield message
 
     async def forget(self) -> None:
-        """Begin a new conversation in the same process, without what was said before.
-
-        Raises:
-            AgentError: The CLI is not running any more.
-        """
+        """Begin a new conversation in the same process, without what was said before."""
         if self._transport is not None:
             try:
                 await self._transport.write(_NEW_CONVERSATION + "\n")
@@ -157,9 +148,8 @@ class CliSession:
     async def aclose(self, *, at_once: bool = False) -> None:
         """End the CLI: gracefully if it is idle, at once if it is answering. Cancelling this changes nothing.
 
-        Args:
-            at_once: Whether to kill it in any case. At the end of its input, a CLI takes every open question for a no,
-                and asks its model what to do next.
+        ``at_once`` kills it in any case: at the end of its input, a CLI takes every open question for a no, and asks its
+        model what to do next.
         """
         if at_once or self.busy or self._opening.locked():
             self.kill()
@@ -188,11 +178,7 @@ class CliSession:
             self._client = None
 
     async def send(self, prompt: str | list[dict[str, Any]]) -> None:
-        """Send a prompt, a text or blocks, to the CLI, which has to be open.
-
-        Raises:
-            AgentError: The CLI is not running any more.
-        """
+        """Send a prompt, a text or blocks, to the CLI, which has to be open."""
         try:
             await self.client.query(prompt if isinstance(prompt, str) else _user_message(prompt))
         except Exception as error:  # as in open()
@@ -207,11 +193,7 @@ class CliSession:
                     return
 
     async def messages(self) -> AsyncGenerator[Message, None]:
-        """Yield the CLI's messages until it exits, which is an error.
-
-        Raises:
-            AgentError: The CLI exited, or a message cannot be read.
-        """
+        """Yield the CLI's messages until it exits, which is an error."""
         received: Any = self.client.receive_messages()
         async with aclosing(received):
             while True:

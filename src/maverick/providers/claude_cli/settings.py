@@ -113,15 +113,7 @@ _NOT_SUPPORTED = ("temperature", "top_p", "stop_sequences", "tool_choice", "cach
 
 
 def check_supported(config: RequestConfig, *, tools: bool) -> None:
-    """Refuse the settings that the CLI has no counterpart of.
-
-    Args:
-        config: The settings.
-        tools: Whether there are tools to choose from.
-
-    Raises:
-        InvalidInputError: One of them is set.
-    """
+    """Refuse the settings that the CLI has no counterpart of; ``tools`` is whether there are any to choose from."""
     for name in _NOT_SUPPORTED:
         value = getattr(config, name)
         if is_set(value) and (name != "tool_choice" or (tools and value != "auto")):
@@ -134,11 +126,7 @@ def check_supported(config: RequestConfig, *, tools: bool) -> None:
 
 
 def cli_thinking(mode: ThinkingMode) -> dict[str, Any]:
-    """When the model thinks, as the SDK's options say it.
-
-    Raises:
-        InvalidInputError: The CLI cannot be told so.
-    """
+    """When the model thinks, as the SDK's options say it."""
     if isinstance(mode, int):
         return {"type": "enabled", "budget_tokens": mode}
     if mode == "between_tools":

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
 
 from maverick.exceptions import InvalidToolError, ToolError, describe_unknown
 from maverick.model import Effect, ToolCall, ToolContext
@@ -31,6 +32,7 @@ current_run: ContextVar[CliToolRunner | None] = ContextVar("maverick_claude_cli_
 """The run of this context; the tasks of its tools inherit it."""
 
 
+@dataclass(eq=False, repr=False)
 class CliTool:
     """A tool of the CLI; :func:`cli_tool` makes one.
 
@@ -38,38 +40,28 @@ class CliTool:
     limits, approvals, events and the journal treat it the same.
     """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        effect: Effect,
-        approval: bool | str = False,
-        timeout: float | None = None,
-        max_output: int | None = None,
-        optional: bool = False,
-    ) -> None:
-        self.name = name
-        self.description = f"The tool {name} of the Claude Code CLI."
-        self.parameters: Mapping[str, Any] = {"type": "object"}
-        self.effect = effect
-        self.approval = approval
-        self.timeout = timeout
-        self.max_output = max_output
-        self.optional = optional
-        """Whether a CLI may be without it, as newer ones are without some of the older tools."""
-        self.access: str | None = None
-        """How far it reaches, for permissions; by default what its effect says."""
-        self.editable = False
-        """Whether a person may approve a call with other arguments: the CLI runs it with those of its model."""
-        self.narrowed = False
-        """Whether a rule such as ``Bash(git:*)`` allows only some of its calls."""
+    name: str
+    effect: Effect
+    approval: bool | str = False
+    timeout: float | None = None
+    max_output: int | None = None
+    optional: bool = False
+    """Whether a CLI may be without it, as newer ones are without some of the older tools."""
+    access: str | None = None
+    """How far it reaches, for permissions; by default what its effect says."""
+    narrowed: bool = False
+    """Whether a rule such as ``Bash(git:*)`` allows only some of its calls."""
+    editable: ClassVar[bool] = False
+    """Whether a person may approve a call with other arguments: the CLI runs it with those of its model."""
+    parameters: ClassVar[Mapping[str, Any]] = {"type": "object"}
+
+    @property
+    def description(self) -> str:
+        """It says no more than the name: the CLI itself describes the tool to the model."""
+        return f"The tool {self.name} of the Claude Code CLI."
 
     async def execute(self, args: dict[str, Any], context: ToolContext | None = None, /) -> str:
-        """Run the call in the CLI of this run.
-
-        Raises:
-            ToolError: The call failed, or the run is not on the CLI.
-        """
+        """Run the call in the CLI of this run."""
         run = current_run.get()
         if run is None or context is None:
             raise ToolError(
@@ -93,7 +85,7 @@ class McpServerTool(CliTool):
     """
 
     def __init__(self, name: str) -> None:
-        super().__init__(name, effect=Effect.IRREVERSIBLE, optional=True)
+        super().__init__(name, Effect.IRREVERSIBLE, optional=True)
 
     def wrapped(self, call: ToolCall) -> ToolCall | None:
         """The call of this tool that a call of the CLI's model stands for; ``None`` if it is no call of this server's."""
@@ -115,16 +107,12 @@ def unwrapped(call: ToolCall) -> ToolCall:
 def class_tools(names: Iterable[str], servers: Iterable[str]) -> list[CliTool]:
     """The tools of an agent that is a class. Which calls of them may run is up to the rules the CLI was started with.
 
-    Args:
-        names: The CLI's own tools and those of MCP servers, by name.
-        servers: What the names of all tools of an MCP server begin with, for each server.
+    ``names`` are the CLI's own tools and those of MCP servers; with each of ``servers`` begin the names of all its tools.
     """
     wanted = dict.fromkeys(names)
     if wanted.keys() & _AGENTS:  # the CLI has had both names for one tool
         wanted |= dict.fromkeys(sorted(_AGENTS))
-    tools = [CliTool(name, effect=_usual_effect(name), optional=True) for name in wanted]
-    for tool in tools:
-        tool.access = _ACCESS.get(tool.name)
+    tools = [CliTool(name, _usual_effect(name), optional=True, access=_ACCESS.get(name)) for name in wanted]
     return [*tools, *map(McpServerTool, servers)]
 
 
@@ -160,7 +148,7 @@ def cli_tool(
         effect = _usual_effect(name)
     if effect not in list(Effect):
         raise InvalidToolError(describe_unknown("effect", str(effect), list(Effect)), tool_name=name)
-    return CliTool(name, effect=Effect(effect), approval=approval, timeout=timeout, max_output=max_output)
+    return CliTool(name, Effect(effect), approval, timeout, max_output)
 
 
 def _usual_effect(name: str) -> Effect:

@@ -7,7 +7,7 @@ missing or not a number counts as 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
     from claude_agent_sdk import Message, ResultMessage
 
+_FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 _OF_A_RESPONSE = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _OF_A_MODEL = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
-"""What the figures are called where a response reports them, and where a run reports them by model."""
+"""What the figures are called here, where a response reports them, and where a run reports them by model."""
 
 
 class _Meter:
@@ -54,7 +55,7 @@ class _Meter:
     def read(self) -> AgentUsage:
         """The usage so far, and the duration that the conversation reports."""
         counted = sum(self._answers.values(), Usage())
-        usage = _higher(counted, self._reported)
+        usage = _each(max, counted, self._reported)
         cost = self._cost or self._estimate(usage)
         return AgentUsage.of(msgspec.structs.replace(usage, cost_usd=cost), self._duration)
 
@@ -74,7 +75,7 @@ class _Meter:
 
     def _note(self, answer: str, said: object) -> None:
         """Keep the highest figures of an answer: it is reported more than once, and not always in full."""
-        self._answers[answer] = _higher(self._answers.get(answer, Usage()), _usage(said, _OF_A_RESPONSE))
+        self._answers[answer] = _each(max, self._answers.get(answer, Usage()), _usage(said, _OF_A_RESPONSE))
 
     def _estimate(self, usage: Usage) -> float | None:
         """What the tokens cost at list prices, for a run that ended before it could say so itself."""
@@ -83,10 +84,7 @@ class _Meter:
 
 
 def extract_usage(messages: Iterable[Message]) -> AgentUsage:
-    """The usage that a list of messages reports; the duration is the one in its ``ResultMessage``.
-
-    Figures that are missing or not numbers count as 0.
-    """
+    """The usage that a list of messages reports; the duration is the one in its ``ResultMessage``."""
     meter = _Meter()
     for message in messages:
         meter.see(message)
@@ -94,19 +92,8 @@ def extract_usage(messages: Iterable[Message]) -> AgentUsage:
 
 
 def hidden_usage(result: ResultMessage, charged: Usage) -> Usage:
-    """What the CLI says it has used since it was started, less what its turns have said.
-
-    Args:
-        result: How the CLI sums up.
-        charged: What its turns have used, and what of this was found earlier.
-    """
-    used = _by_model(result)
-    hidden = Usage(
-        max(used.input_tokens - charged.input_tokens, 0),
-        max(used.output_tokens - charged.output_tokens, 0),
-        max(used.cache_read_tokens - charged.cache_read_tokens, 0),
-        max(used.cache_write_tokens - charged.cache_write_tokens, 0),
-    )
+    """What the CLI says it has used since it was started, less what its turns, and this, have found before."""
+    hidden = _each(lambda used, known: max(used - known, 0), _by_model(result), charged)
     if not hidden.total_tokens or result.total_cost_usd is None or charged.cost_usd is None:
         return hidden
     return msgspec.structs.replace(hidden, cost_usd=max(result.total_cost_usd - charged.cost_usd, 0.0))
@@ -117,14 +104,9 @@ def _by_model(result: ResultMessage) -> Usage:
     return sum((_usage(figures, _OF_A_MODEL) for figures in _mapping(result.model_usage).values()), Usage())
 
 
-def _higher(one: Usage, other: Usage) -> Usage:
-    """The higher of two figures, each."""
-    return Usage(
-        max(one.input_tokens, other.input_tokens),
-        max(one.output_tokens, other.output_tokens),
-        max(one.cache_read_tokens, other.cache_read_tokens),
-        max(one.cache_write_tokens, other.cache_write_tokens),
-    )
+def _each(combine: Callable[[int, int], int], one: Usage, other: Usage) -> Usage:
+    """Two usages, combined figure by figure."""
+    return Usage(*(combine(getattr(one, name), getattr(other, name)) for name in _FIGURES))
 
 
 def _usage(figures: object, names: Sequence[str]) -> Usage:
