@@ -22,7 +22,7 @@ from maverick.model import (
     Usage,
 )
 from maverick.model.untrusted import is_marked
-from maverick.providers.openai.chat_request import RequestEncoder
+from maverick.providers.openai.chat_request import ChatEncoder
 from maverick.testing import ScriptedClient, call, reply
 from media_files import png
 
@@ -43,10 +43,7 @@ def answered(*blocks: Opaque) -> Response:
 
 def chat_messages(request: Request) -> list[dict[str, Any]]:
     """The messages of a request as Chat Completions gets them."""
-    encoder = RequestEncoder(
-        limit_field="max_tokens", max_tokens=0, thoughts_field="", extra=None, is_openai=False
-    )
-    body = json.loads(b"".join(encoder.encode(request, model="m", stream=False)))
+    body = json.loads(b"".join(ChatEncoder().encode(request, model="m", stream=False)))
     return list(body["messages"])
 
 

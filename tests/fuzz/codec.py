@@ -26,7 +26,7 @@ from maverick.providers.claude import client as claude
 from maverick.providers.claude.request import RequestEncoder as ClaudeEncoder
 from maverick.providers.http.transport import Transport
 from maverick.providers.openai import client as openai
-from maverick.providers.openai.chat_request import RequestEncoder as OpenAIEncoder
+from maverick.providers.openai.chat_request import ChatEncoder
 from maverick.providers.openai.responses_request import ResponsesEncoder
 from strict import openai_items
 from strict.claude_server import claude_events, sse
@@ -146,7 +146,7 @@ class OpenAICodec(Codec):
 
     def __init__(self) -> None:
         super().__init__()
-        self._encoder = OpenAIEncoder(limit_field="max_tokens")
+        self._encoder = ChatEncoder()
 
     def sample(self, rng: Random) -> Sample:
         calls = [

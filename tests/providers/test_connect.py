@@ -17,8 +17,7 @@ from maverick.config.provider_names import BUILT_IN_PROVIDERS, installed_provide
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError
 from maverick.model import Request, Response, StreamItem
 from maverick.providers import Client, connect
-from maverick.providers.catalog import BUILT_IN
-from maverick.providers.options import ConnectOptions
+from maverick.providers.catalog import BUILT_IN, ConnectOptions
 
 ACME = """
 from maverick.providers import Client

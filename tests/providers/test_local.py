@@ -44,8 +44,7 @@ from maverick.model import (
     StopReason,
     TextDelta,
 )
-from maverick.providers.local.client import LocalClient, connect
-from maverick.providers.local.server import LocalServer, Settings
+from maverick.providers.local import LocalClient, LocalServer, Settings, connect
 
 HI = Request([Message.user("hi")])
 
@@ -292,7 +291,7 @@ async def test_a_server_does_not_answer_strangers(tmp_path: Path) -> None:
 async def test_a_server_ends_with_the_process_it_serves_even_if_that_is_killed(tmp_path: Path) -> None:
     script = """
         import asyncio, sys
-        from maverick.providers.local.server import LocalServer, Settings
+        from maverick.providers.local import LocalServer, Settings
         server = LocalServer(Settings(sys.argv[1], "tiny", 512, 1), load_timeout=60)
         print(asyncio.run(server.start()), flush=True)
         sys.stdin.read()
@@ -336,7 +335,7 @@ def test_a_file_that_is_not_a_gguf_is_an_error(tmp_path: Path, content: bytes) -
 
 @pytest.mark.requirement("P8")
 def test_without_llama_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("maverick.providers.local.client.find_spec", lambda name: None)
+    monkeypatch.setattr("maverick.providers.local.find_spec", lambda name: None)
 
     with pytest.raises(AgentError, match=re.escape(install_command("local"))) as caught:
         maverick.connect(f"local:{model_file(tmp_path)}")

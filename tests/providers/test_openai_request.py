@@ -32,7 +32,7 @@ from maverick.model import (
     Tool,
     ToolCall,
 )
-from maverick.providers.openai.chat_request import RequestEncoder
+from maverick.providers.openai.chat_request import ChatEncoder
 from media_files import pdf, png
 from wire.typed_dicts import as_typed
 
@@ -64,22 +64,18 @@ CONVERSATION = (
 OUTPUT = OutputSchema("report", {"type": "object", "properties": {"city": {"type": "string"}}})
 
 
-def encoder_of(*, limit_field: str = "max_tokens", **options: Any) -> RequestEncoder:
-    return RequestEncoder(limit_field=limit_field, **options)
-
-
 def body_of(
     request: Request,
     *,
-    encoder: RequestEncoder | None = None,
+    encoder: ChatEncoder | None = None,
     stream: bool = False,
 ) -> dict[str, Any]:
-    encoded = (encoder or encoder_of()).encode(request, model="test-model", stream=stream)
+    encoded = (encoder or ChatEncoder()).encode(request, model="test-model", stream=stream)
     body: dict[str, Any] = json.loads(b"".join(encoded))
     return body
 
 
-def messages_of(*messages: Message, encoder: RequestEncoder | None = None) -> list[dict[str, Any]]:
+def messages_of(*messages: Message, encoder: ChatEncoder | None = None) -> list[dict[str, Any]]:
     sent: list[dict[str, Any]] = body_of(Request(messages), encoder=encoder)["messages"]
     return sent
 
@@ -134,7 +130,7 @@ def test_a_whole_conversation_is_sent_with_its_instructions_and_tools() -> None:
 )
 def test_every_body_is_of_the_type_that_openai_declares(request_: Request, stream: bool) -> None:
     declared = CompletionCreateParamsStreaming if stream else CompletionCreateParamsNonStreaming
-    body = body_of(request_, encoder=encoder_of(limit_field="max_completion_tokens"), stream=stream)
+    body = body_of(request_, encoder=ChatEncoder(is_openai=True), stream=stream)
 
     assert as_typed(declared, body) == body
 
@@ -148,7 +144,7 @@ def test_settings_that_are_not_set_are_not_sent() -> None:
 @pytest.mark.parametrize("field", ["max_tokens", "max_completion_tokens"])
 def test_the_token_limit_goes_under_the_name_the_server_knows(field: str) -> None:
     own = Request([Message.user("hi")], config=RequestConfig(max_tokens=7))
-    encoder = encoder_of(limit_field=field, max_tokens=100)
+    encoder = ChatEncoder(is_openai=field == "max_completion_tokens", max_tokens=100)
 
     assert body_of(own, encoder=encoder)[field] == 7
     assert body_of(Request([Message.user("hi")]), encoder=encoder)[field] == 100
@@ -167,7 +163,7 @@ def test_a_stream_asks_for_the_usage_too() -> None:
 
 
 def test_extra_fields_are_added_and_never_replace_another() -> None:
-    encoder = encoder_of(extra={"seed": 7})
+    encoder = ChatEncoder(extra={"seed": 7})
     asked = Request([Message.user("hi")], config=RequestConfig(extra={"user": "ana"}))
 
     assert body_of(asked, encoder=encoder).items() >= {"seed": 7, "user": "ana"}.items()
@@ -181,7 +177,7 @@ def test_thoughts_stay_here_unless_the_server_wants_them_back() -> None:
     thought = Message.assistant([Thought("A sum."), Text("Five.")])
 
     assert messages_of(thought) == [{"role": "assistant", "content": "Five."}]
-    assert messages_of(thought, encoder=encoder_of(thoughts_field="reasoning_content")) == [
+    assert messages_of(thought, encoder=ChatEncoder(thoughts_field="reasoning_content")) == [
         {"role": "assistant", "content": "Five.", "reasoning_content": "A sum."}
     ]
 
@@ -293,7 +289,7 @@ def test_the_name_of_an_output_is_made_one_that_the_api_takes(name: str, sent: s
 def test_a_message_is_encoded_once_and_then_reused() -> None:
     arguments = {"a": 2}
     history = History([Message.user("hi"), Message.assistant([ToolCall("call_1", "add", arguments)])])
-    encoder = encoder_of()
+    encoder = ChatEncoder()
     first = body_of(Request(history), encoder=encoder)["messages"]
 
     arguments["a"] = 3  # would show if the message were encoded again
@@ -310,7 +306,7 @@ def test_the_tools_of_a_tuple_are_encoded_once_and_those_of_a_list_each_time() -
         name = "first"
 
     tool = Renamed()
-    encoder = encoder_of()
+    encoder = ChatEncoder()
 
     def names(tools: Sequence[Tool]) -> list[str]:
         body = body_of(Request([Message.user("hi")], tools=tools), encoder=encoder)
@@ -325,7 +321,7 @@ def test_the_tools_of_a_tuple_are_encoded_once_and_those_of_a_list_each_time() -
 
 
 def test_an_earlier_view_of_a_history_is_sent_without_what_came_later() -> None:
-    encoder = encoder_of()
+    encoder = ChatEncoder()
     early = History([Message.user("one")])
     late = early.extended(Message.assistant("two"), Message.user("three"))
     fork = early.extended(Message.assistant("zwei"))
@@ -342,7 +338,7 @@ def test_an_earlier_view_of_a_history_is_sent_without_what_came_later() -> None:
 
 def test_clients_that_send_thoughts_back_and_clients_that_do_not_can_share_a_history() -> None:
     history = History([Message.user("hi"), Message.assistant([Thought("Hm."), Text("Hello.")])])
-    with_thoughts = encoder_of(thoughts_field="reasoning")
+    with_thoughts = ChatEncoder(thoughts_field="reasoning")
 
     assert body_of(Request(history), encoder=with_thoughts)["messages"][1]["reasoning"] == "Hm."
     assert "reasoning" not in body_of(Request(history))["messages"][1]
@@ -357,7 +353,7 @@ MESSAGES = st.one_of(
 
 @given(st.lists(MESSAGES, min_size=1, max_size=5), st.integers(min_value=1, max_value=40))
 def test_a_history_sent_turn_by_turn_is_what_a_list_is_at_once(turn: list[Message], turns: int) -> None:
-    encoder = encoder_of()
+    encoder = ChatEncoder()
     history = History([Message.user("begin")])
     for _ in range(turns):
         history = history.extended(*turn)
@@ -408,7 +404,7 @@ def test_media_that_the_api_cannot_take_is_refused_here(part: Part) -> None:
 
 
 def test_what_a_tool_shows_comes_after_the_results_of_its_turn_and_stays_there() -> None:
-    encoder = encoder_of()
+    encoder = ChatEncoder()
     asked = Message.assistant([CALL, ToolCall("call_2", "add", {"a": 1})])
     shown = Message.tool_result("call_1", ["A shelf.", PICTURE])
     history = History([Message.user("Show me."), asked, shown, Message.tool_result("call_2", "1")])

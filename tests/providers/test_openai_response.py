@@ -27,7 +27,7 @@ from maverick.model import (
 )
 from maverick.providers.http.exchange import Exchange
 from maverick.providers.http.sse import SSEDecoder
-from maverick.providers.openai.chat_request import RequestEncoder
+from maverick.providers.openai.chat_request import ChatEncoder
 from maverick.providers.openai.chat_response import CompletionAccumulator, read_completion
 from maverick.providers.prices import PriceTable
 from wire.openai_answers import DONE, Answer, Call, call, sse
@@ -328,5 +328,5 @@ def test_what_gemini_signs_a_call_with_goes_back_to_it(streamed: bool) -> None:
 
     assert response is not None
     history = (Message.user("hi"), response.message, Message.tool_result("call_1", "2"))
-    encoded = RequestEncoder(limit_field="max_tokens").encode(Request(history), model="gemini", stream=False)
+    encoded = ChatEncoder().encode(Request(history), model="gemini", stream=False)
     assert json.loads(b"".join(encoded))["messages"][1]["tool_calls"] == [call_]

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,12 +29,17 @@ from maverick.config.installation import extra_needed
 from maverick.config.model_settings import MODEL_SETTINGS, CacheLifetime, Effort, ThinkingMode
 from maverick.config.provider_names import installed_providers
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, describe_unknown
+from maverick.model import Price
 from maverick.model.client import RequestDefaults
 from maverick.providers.client import Client
-from maverick.providers.http.transport import Timeouts
-from maverick.providers.options import ConnectOptions
+from maverick.providers.http.transport import Timeouts, Transport
 from maverick.providers.resolve import ResolvedModel, resolve
 from maverick.telemetry import logger
+
+if TYPE_CHECKING:
+    import ssl
+
+    from maverick.providers.claude.sdk import SDKClient
 
 _FOR_ALL = (*MODEL_SETTINGS, "request_timeout")
 """Options that every provider has: they apply to requests that set nothing else."""
@@ -49,12 +55,64 @@ class BuiltIn(Struct, frozen=True):
     """What makes a client, as the module names it."""
 
 
+class ModelSettings(TypedDict, total=False):
+    """Settings of :class:`~maverick.loop.ModelConfig` that apply where a definition leaves them open."""
+
+    temperature: float | None
+    stop_sequences: Sequence[str] | None
+    tool_choice: str | None
+    top_p: float | None
+    server_tools: Sequence[str | dict[str, Any]] | None
+    extra: Mapping[str, Any] | None
+
+
+class ConnectOptions(ModelSettings, total=False):
+    """What :func:`~maverick.providers.connect` takes besides its named parameters; each provider takes some of it."""
+
+    headers: Mapping[str, str] | None
+    """Headers to add to each request, such as ``anthropic-beta``. One with a key replaces ``api_key``."""
+    timeouts: Timeouts | None
+    """How long to wait for a connection, the first content, and the next."""
+    tls: ssl.SSLContext | None
+    """Whom to trust; by default the authorities that the system trusts."""
+    transport: Transport | None
+    """What sends requests, in place of our own HTTP client with ``timeouts``, ``tls`` and ``max_answer_bytes``. It may be
+    shared, and stays open when the client is closed."""
+    max_answer_bytes: int
+    """The most that is read of one streamed answer; of one that comes whole, a sixteenth."""
+    prices: Mapping[str, Price] | None
+    """Prices that replace, or add to, those that Maverick knows; needed for models of servers that it does not know."""
+    thoughts_field: str
+    """``openai-chat:``: the field in which a model's thoughts are sent back to it, such as ``reasoning_content`` for models
+    that go on thinking between tool calls; by default they are not sent back."""
+    client: SDKClient | None
+    """``claude-sdk:``: a client of the official SDK, set up elsewhere."""
+    cwd: str | os.PathLike[str] | None
+    """``claude-code:``: the folder that the CLI works in."""
+    cli_path: str | os.PathLike[str] | None
+    """``claude-code:``: the program, in place of the one that comes with the SDK."""
+    env: Mapping[str, str] | None
+    """``claude-code:``: variables to add to the CLI's environment."""
+    context_window: int
+    """``local:``: how many tokens the model reads."""
+    threads: int | None
+    """``local:``: how many threads compute."""
+    gpu_layers: int | None
+    """``local:``: how many layers are on the GPU."""
+    load_timeout: float
+    """``local:``: the seconds that loading the model may take."""
+    live: str | None
+    """``cassette:``: the ``provider:model`` to ask for what was not recorded."""
+    pace: float
+    """``offline:``: the seconds between two words."""
+
+
 BUILT_IN: Mapping[str, BuiltIn] = {
     "cassette": BuiltIn("maverick.runtime.cassette"),
     "claude": BuiltIn("maverick.providers.claude.client"),
     "claude-code": BuiltIn("maverick.providers.claude_cli.client", extra="claude-code"),
     "claude-sdk": BuiltIn("maverick.providers.claude.sdk", extra="claude-sdk"),
-    "local": BuiltIn("maverick.providers.local.client", extra="local"),
+    "local": BuiltIn("maverick.providers.local", extra="local"),
     "offline": BuiltIn("maverick.providers.offline"),
     "openai": BuiltIn("maverick.providers.openai.client"),
     "openai-chat": BuiltIn("maverick.providers.openai.client", factory="OpenAIChatClient"),
@@ -95,7 +153,7 @@ def connect(
         settings: What applies where no option is given: the key and the address if they are set for this provider,
             the timeout, and what requests leave open. By default the settings of files and environment.
         **options: The other settings of a model, and what only some providers have: see
-            :class:`~maverick.providers.options.ConnectOptions`. A provider of another package may take other ones.
+            :class:`~maverick.providers.catalog.ConnectOptions`. A provider of another package may take other ones.
 
     Raises:
         InvalidInputError: There is no such provider, or it has no such option.
@@ -123,12 +181,7 @@ def connect(
 
 
 def open_client(resolved: ResolvedModel, **options: Any) -> Client:
-    """Make a client of a resolved model; options take precedence over it.
-
-    Raises:
-        InvalidInputError: The provider has no such option.
-        AgentError: The provider cannot be used as it is installed; its ``kind`` is ``invalid``.
-    """
+    """Make a client of a resolved model; options take precedence over it. The errors are those of :func:`connect`."""
     name = resolved.provider
     if resolved.is_stand_in:
         logger.warning("the offline model answers: %s", resolved.stand_in_reason)
@@ -136,16 +189,14 @@ def open_client(resolved: ResolvedModel, **options: Any) -> Client:
     extra = built_in.extra if built_in else ""
     with extra_needed(extra, f"The provider {name!r}") if extra else nullcontext():
         factory = _factory(name)
-        takes = list(inspect.signature(factory).parameters.values())[1:]  # the first is the model
-        defaults = _defaults(resolved, takes, options)
+        takes = dict(list(inspect.signature(factory).parameters.items())[1:])  # the first is the model
+        defaults = _defaults(resolved, options, limits_itself="timeouts" in takes)
         for option in _FOR_ALL:
             # What a client of ours adds to each request is a default like any other, for a definition to replace.
-            if option not in [parameter.name for parameter in takes] or (
-                option == "extra" and name in BUILT_IN
-            ):
+            if option not in takes or (option == "extra" and built_in):
                 options.pop(option, None)
-        _check_options(name, factory, takes, resolved.name, options)
-        client = factory(resolved.name, **_options(resolved, takes, options))
+        _check_options(name, factory, takes, options)
+        client = factory(resolved.name, **_connection(resolved, takes, options), **options)
     if not isinstance(client, Client):
         raise AgentError(
             f"The provider {name!r} made a {type(client).__name__}, not a maverick.providers.Client. "
@@ -182,47 +233,39 @@ def _of_package(name: str) -> Any:  # noqa: ANN401 - whatever the package names
     return claims[0].load()
 
 
-def _defaults(
-    resolved: ResolvedModel, takes: Sequence[inspect.Parameter], options: Mapping[str, Any]
-) -> RequestDefaults:
+def _defaults(resolved: ResolvedModel, options: Mapping[str, Any], *, limits_itself: bool) -> RequestDefaults:
     given = {name: options[name] for name in MODEL_SETTINGS if name in options}
-    timeout: float | None = resolved.request_timeout
-    if resolved.sources["request_timeout"] == DEFAULT and any(one.name == "timeouts" for one in takes):
-        # The client itself limits the time of an answer that comes whole, and of silence in one that is streamed.
-        timeout = None
-    timeout = options.get("request_timeout", timeout)
+    # A client may limit the time of an answer that comes whole by itself, and of silence in one that is streamed.
+    unlimited = limits_itself and resolved.sources["request_timeout"] == DEFAULT
+    timeout = options.get("request_timeout", None if unlimited else resolved.request_timeout)
     return RequestDefaults(replace(resolved.config, **given), timeout)  # which checks them
 
 
-def _options(
-    resolved: ResolvedModel, takes: Sequence[inspect.Parameter], options: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The options, with the resolved key, address and timeouts where the provider takes them and none is given."""
-    key = resolved.api_key
-    found: dict[str, Any] = {
-        "api_key": None if key is None else key.get_secret_value(),
+def _connection(
+    resolved: ResolvedModel, takes: Collection[str], options: Collection[str]
+) -> dict[str, object]:
+    """The resolved key, address and timeouts, where the provider takes them and none is given."""
+    found: dict[str, object] = {
+        "api_key": resolved.api_key and resolved.api_key.get_secret_value(),
         "base_url": resolved.base_url,
+        "timeouts": None if "transport" in options or resolved.timeouts == Timeouts() else resolved.timeouts,
     }
-    if resolved.timeouts != Timeouts() and "transport" not in options:
-        found["timeouts"] = resolved.timeouts
-    names = [parameter.name for parameter in takes]
-    given = {name: value for name, value in found.items() if name in names and value is not None}
-    return given | dict(options)
+    wanted = {name for name in takes if name not in options}
+    return {name: value for name, value in found.items() if name in wanted and value is not None}
 
 
 def _check_options(
     name: str,
     factory: Callable[..., object],
-    settings: Sequence[inspect.Parameter],
-    model: str,
+    takes: Mapping[str, inspect.Parameter],
     options: Mapping[str, object],
 ) -> None:
-    if not any(setting.kind is inspect.Parameter.VAR_KEYWORD for setting in settings):
-        known = [setting.name for setting in settings]
+    if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in takes.values()):
         for option in options:
-            if option not in known:
-                raise InvalidInputError(f"{name}: {describe_unknown('option', option, known)}", field=option)
+            if option not in takes:
+                what = describe_unknown("option", option, list(takes))
+                raise InvalidInputError(f"{name}: {what}", field=option)
     try:
-        inspect.signature(factory).bind(model, **options)
+        inspect.signature(factory).bind("", **options)
     except TypeError as error:
         raise InvalidInputError(f"The options of {name!r} do not fit: {error}.", field="options") from error

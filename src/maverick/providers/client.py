@@ -10,32 +10,25 @@ from types import TracebackType
 from typing import Self
 
 from maverick.exceptions import InvalidInputError
-from maverick.model import (
-    History,
-    LLMClient,
-    ModelInfo,
-    Request,
-    RequestConfig,
-    Response,
-    StreamItem,
-    Text,
-    TextDelta,
-    ThinkingDelta,
-    Thought,
-    model_info,
-)
 from maverick.model.client import (
     NO_DEFAULTS,
     UNKNOWN_MODEL,
+    LLMClient,
+    ModelInfo,
     RequestDefaults,
     RunScope,
     check_media,
     check_request,
     check_settings,
+    model_info,
     own_model,
     request_defaults,
     run_scope,
 )
+from maverick.model.history import History
+from maverick.model.message import Text, Thought
+from maverick.model.request import Request, RequestConfig
+from maverick.model.response import Response, StreamItem, TextDelta, ThinkingDelta
 from maverick.providers.prices import warn_of_retirement
 
 _WORD = re.compile(r"\s*\S+\s*|\s+")  # a word and the space around it, so that the pieces add up to the text
@@ -67,11 +60,7 @@ class Client(ABC):
         return UNKNOWN_MODEL
 
     def completed(self, request: Request) -> Request:
-        """The request with the client's defaults for what it leaves open.
-
-        Raises:
-            InvalidInputError: The model does not take a setting, or what is attached to a message.
-        """
+        """The request with the client's defaults for what it leaves open; what the model does not take is refused."""
         check_is_request(request)
         request = self.defaults.applied_to(request)
         if request.config is not self._accepted:  # the requests of a run share it
@@ -85,11 +74,7 @@ class Client(ABC):
         return request
 
     def check(self, request: Request) -> None:  # noqa: B027 - most clients take any request
-        """Refuse a request with settings that the service does not take, without sending it.
-
-        Raises:
-            InvalidInputError: A setting does not fit.
-        """
+        """Refuse a request with settings that the service does not take, without sending it."""
 
     async def aclose(self) -> None:  # noqa: B027 - most clients hold nothing open
         """Close the connections; the client opens them again if it is used again."""
@@ -169,12 +154,7 @@ def deltas_of(response: Response) -> Iterator[TextDelta | ThinkingDelta]:
 
 
 def requested_model(request: Request, own: str) -> str:
-    """The model to ask, without its provider: the one that the request names if its provider is the client's.
-
-    Args:
-        request: The request.
-        own: The ``provider:model`` of the client.
-    """
+    """The model to ask, without its provider: the one that the request names if its provider is the client's ``own``."""
     provider, _, default = own.partition(":")
     named, colon, name = request.config.model.partition(":")
     if not colon:
@@ -183,11 +163,7 @@ def requested_model(request: Request, own: str) -> str:
 
 
 def check_is_request(request: object) -> None:
-    """Refuse what is not a request.
-
-    Raises:
-        InvalidInputError: It is something else.
-    """
+    """Refuse what is not a request."""
     if not isinstance(request, Request):
         raise InvalidInputError(
             f"request: expected a Request, got {type(request).__name__}. Write Request([Message.user('…')]).",

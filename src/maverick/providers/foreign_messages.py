@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from maverick.exceptions import InvalidInputError
-from maverick.model import Document, Image, Message, Part, Role, Text, ToolCall
+from maverick.model import Document, Image, Message, Part, Role, Text
 from maverick.model.history import check_conversation
 from maverick.providers.claude.blocks import part_of
-from maverick.providers.http.wire_json import decode_object
+from maverick.providers.http.wire_json import tool_call
 
 _Block: TypeAlias = Mapping[str, Any]
 _DATA_URL = re.compile(r"data:[\w/.+-]*;base64,(.*)", re.DOTALL)
@@ -121,7 +121,10 @@ def _from_openai(message: _Block) -> Iterator[Message]:
             yield Message.user([_openai_part(block) for block in _blocks(message["content"])])
         case "assistant":
             said = [_openai_part(block) for block in _blocks(message.get("content"))]
-            calls = [_openai_call(_plain(call)) for call in message.get("tool_calls") or ()]
+            calls = [
+                tool_call(call["id"], call["function"]["name"], call["function"]["arguments"] or "")
+                for call in map(_plain, message.get("tool_calls") or ())
+            ]
             yield Message(Role.ASSISTANT, [*said, *calls])
         case "tool":
             content = [_openai_part(block) for block in _blocks(message["content"])]
@@ -154,11 +157,3 @@ def _openai_part(block: _Block) -> Part:
             data = b64decode(inline[1] if inline else file["file_data"], validate=True)
             return Document.from_bytes(data, name=file.get("filename", ""))
     raise ValueError(f"a part of the type {block['type']!r} cannot be taken over")
-
-
-def _openai_call(call: _Block) -> ToolCall:
-    function = call["function"]
-    arguments = decode_object(function["arguments"].encode()) if function["arguments"] else {}
-    if arguments is None:
-        return ToolCall(call["id"], function["name"], malformed=function["arguments"])
-    return ToolCall(call["id"], function["name"], arguments)

@@ -48,15 +48,7 @@ def allow_network() -> NetworkSetting:
 
 
 def check_network_allowed(provider: str, url: str) -> None:
-    """Raise if the network is forbidden and the address is not on this machine.
-
-    Args:
-        provider: The name of the provider that is about to connect.
-        url: Where it would connect to.
-
-    Raises:
-        NetworkError: The network is forbidden; trying again does not help.
-    """
+    """Raise if the network is forbidden and the address that a provider would connect to is not on this machine."""
     if not NetworkSetting.forbidden:
         return
     host = _host(url)

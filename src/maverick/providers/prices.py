@@ -126,13 +126,7 @@ def prices_as_of() -> date:
 
 
 def retirement_notice(model: str, info: ModelInfo, today: date | None = None) -> str:
-    """What to say of a model that is retired, or will be soon; empty for any other.
-
-    Args:
-        model: Its name, as the user wrote it.
-        info: What is known of it.
-        today: The day; by default, this one.
-    """
+    """What to say of a model that is retired, or will be soon; empty for any other."""
     day = today or datetime.now(UTC).date()
     if info.retires is None or day < info.retires - _SOON:
         return ""

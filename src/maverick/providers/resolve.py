@@ -74,11 +74,7 @@ class ResolvedModel:
         return f"{self.provider}:{self.name}"
 
     def check(self) -> Self:
-        """Check that there is a key if one is needed, and that it is not another provider's.
-
-        Raises:
-            ConfigError: The key is missing, or another provider's; the message says what to do.
-        """
+        """Refuse a key that is missing though it is needed, or another provider's; the error says what to do."""
         self.check_key_owner()
         # Other servers that speak OpenAI's protocol may need no key.
         needs = self.provider == "claude" or (self.provider in _OPENAI and self.base_url is None)
@@ -92,11 +88,7 @@ class ResolvedModel:
         return self
 
     def check_key_owner(self) -> None:
-        """Refuse a key that is recognisably another provider's.
-
-        Raises:
-            ConfigError: The key is another provider's.
-        """
+        """Refuse a key that is recognisably another provider's."""
         key = "" if self.api_key is None else self.api_key.get_secret_value()
         host = urlsplit(self.base_url or "").hostname or ""
         vendor, other, at = _vendor(self.provider), None, vendor_at(self.base_url or "")
@@ -128,11 +120,7 @@ class ResolvedModel:
         return [Setting(f"agent.{name}", value, self.sources[name]) for name, value in shown.items()]
 
     def retirement(self, today: date | None = None) -> str:
-        """What to say if the model is retired, or will be soon; empty if it is not.
-
-        Args:
-            today: The day; by default, this one.
-        """
+        """What to say if the model is retired, or will be soon; empty if it is not."""
         return retirement_notice(self.model, self.info, today)
 
     @property
@@ -190,7 +178,9 @@ def resolve(
     configured = _configured_provider(settings)
     model = wanted or named
     if model is not None:
-        provider, name = _split(model)
+        if problem := model_name_problem(model):
+            raise InvalidInputError(problem, field="model")
+        provider, _, name = model.partition(":")
         source = COMMAND_LINE if wanted else DEFINITION
         sources = {"provider": source, "model": source}
     elif _is_nothing_set(settings, environ):
@@ -231,12 +221,7 @@ def resolve(
 def resolve_claude_code(settings: AgentConfig, named: str | None) -> ResolvedModel:
     """The model that will be used for an agent on the Claude CLI, whatever the provider of other agents is.
 
-    Args:
-        settings: What is configured.
-        named: The model that the agent names, if it does.
-
-    Returns:
-        The model; its ``name`` is empty if neither the agent nor the settings name a model of Claude.
+    Its ``name`` is empty if neither the agent (``named``) nor the settings name a model of Claude.
     """
     found = resolve(settings, named=f"claude-code:{named or ''}")
     if named is None and settings.source_of("model") != DEFAULT:
@@ -247,16 +232,7 @@ def resolve_claude_code(settings: AgentConfig, named: str | None) -> ResolvedMod
 
 
 def check_provider(provider: str, settings: AgentConfig | None = None) -> None:
-    """Refuse a provider that does not exist.
-
-    Args:
-        provider: Its name.
-        settings: The settings that name it, if they do.
-
-    Raises:
-        ConfigError: The settings name a provider that does not exist.
-        InvalidInputError: It does not exist, and was not named by the settings.
-    """
+    """Refuse a provider that does not exist; the error names the settings, if they have named it."""
     if provider in BUILT_IN_PROVIDERS or provider in provider_names():
         return
     problem = unknown_provider(provider)
@@ -276,13 +252,6 @@ def _vendor(provider: str) -> str:
     if provider in _CLAUDE:
         return "claude"
     return "openai" if provider in _OPENAI else provider
-
-
-def _split(model: str) -> tuple[str, str]:
-    if problem := model_name_problem(model):
-        raise InvalidInputError(problem, field="model")
-    provider, _, name = model.partition(":")
-    return provider, name
 
 
 def _configured_provider(settings: AgentConfig) -> str:

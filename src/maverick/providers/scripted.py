@@ -24,22 +24,11 @@ from msgspec.structs import replace as replace_fields
 
 from maverick.exceptions import InvalidInputError
 from maverick.misuse import explained
-from maverick.model import (
-    ModelInfo,
-    Part,
-    Request,
-    Response,
-    StopReason,
-    StreamItem,
-    Text,
-    TextDelta,
-    ThinkingDelta,
-    Thought,
-    ToolCall,
-    Usage,
-)
-from maverick.model.client import UNKNOWN_MODEL
-from maverick.model.message import describe_part
+from maverick.model.client import UNKNOWN_MODEL, ModelInfo
+from maverick.model.message import Part, Text, Thought, ToolCall, describe_part
+from maverick.model.request import Request
+from maverick.model.response import Response, StopReason, StreamItem, TextDelta, ThinkingDelta
+from maverick.model.usage import Usage
 from maverick.providers.client import Client, deltas_of
 
 
@@ -164,7 +153,8 @@ class ScriptedClient(Client):
                 field="script",
             )
         self._function = script if callable(script) else None
-        self._turns = () if callable(script) else _numbered_through(script)
+        numbers = count(1)
+        self._turns = () if callable(script) else tuple([_ready(item, numbers) for item in script])
         self._played = 0
 
     async def run(self, request: Request) -> Response:
@@ -219,28 +209,18 @@ def _spoken(thinking: str, text: str) -> tuple[Part, ...]:
     return (*thoughts, Text(text)) if text else thoughts
 
 
-def _numbered_through(script: Iterable[TurnLike]) -> tuple[Turn, ...]:
-    numbers = count(1)
-    return tuple(_ready(item, numbers) for item in script)
-
-
 def _ready(item: object, numbers: Iterator[int]) -> Turn:
-    """The turn that an item of the script makes, ready to be played."""
+    """The turn that an item of the script makes, with an id for each call that has none yet."""
     if isinstance(item, Response):
         return Turn(item, _deltas(item, None))
-    return _numbered(_as_turn(item), numbers)
-
-
-def _numbered(planned: Turn, numbers: Iterator[int]) -> Turn:
-    """The turn with an id for each call that has none yet."""
-    response = planned.response
-    if not any(type(part) is ToolCall and not part.id for part in response.parts):
+    planned = _as_turn(item)
+    if not any(type(part) is ToolCall and not part.id for part in planned.response.parts):
         return planned
-    parts = tuple(
+    parts = [
         replace_fields(part, id=f"call_{next(numbers)}") if type(part) is ToolCall and not part.id else part
-        for part in response.parts
-    )
-    return replace(planned, response=Response(parts, usage=response.usage, stop_reason=response.stop_reason))
+        for part in planned.response.parts
+    ]
+    return replace(planned, response=planned.response.with_parts(parts))
 
 
 def _as_turn(item: object) -> Turn:

@@ -8,37 +8,31 @@ sees the image, and the result says that it follows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError
-from maverick.model import (
-    Document,
-    Image,
+from maverick.model.media import Blob, Document, Image
+from maverick.model.message import (
     Message,
     Opaque,
     Part,
-    Request,
-    RequestConfig,
     Role,
     Text,
     Thought,
-    Tool,
     ToolCall,
+    describe_part,
+    text_of,
 )
-from maverick.model.message import describe_part, text_of
-from maverick.providers.http.wire_json import (
-    HeadCache,
-    add_extra,
-    encode,
-    encoded_conversation,
-    result_content,
-)
+from maverick.model.request import Request, RequestConfig
+from maverick.model.tool import Tool
+from maverick.providers.http.wire_json import add_extra, encode, encoded_conversation, result_content
 from maverick.providers.openai.wire import (
     JsonConversation,
+    RequestEncoder,
     answer_format,
     cache_fields,
     file_of,
@@ -75,50 +69,37 @@ class _ToolMessage(Struct, tag_field="role", tag="tool"):
     content: str
 
 
-class RequestEncoder:
+class ChatEncoder(RequestEncoder):
     """Encodes requests.
 
     Args:
-        limit_field: The server's name for the most tokens an answer may have.
-        max_tokens: That number when a request does not say; 0 leaves it to the server.
-        thoughts_field: The field of an assistant's message in which its thoughts are sent back; empty for none.
+        max_tokens: The most tokens of an answer when a request does not say; 0 leaves it to the server.
         extra: Fields to add to every request, as the API names them.
-        is_openai: Whether the server is OpenAI's own, with the settings that only it has.
+        thoughts_field: The field of an assistant's message in which its thoughts are sent back; empty for none.
+        is_openai: Whether the server is OpenAI's own, with the settings and names that only it has.
     """
 
     def __init__(
         self,
         *,
-        limit_field: str,
         max_tokens: int = 0,
-        thoughts_field: str = "",
         extra: Mapping[str, Any] | None = None,
+        thoughts_field: str = "",
         is_openai: bool = False,
     ) -> None:
-        self._limit_field = limit_field
-        self._max_tokens = max_tokens
+        super().__init__(max_tokens=max_tokens, extra=extra)
         self._thoughts_field = thoughts_field
-        self._extra = dict(extra or {})
         self._is_openai = is_openai
-        self._heads = HeadCache()
+        # OpenAI's reasoning models refuse the old name, and most other servers know no other.
+        self._limit_field = "max_completion_tokens" if is_openai else "max_tokens"
 
-    def encode(self, request: Request, *, model: str, stream: bool) -> list[bytes]:
-        """The request as JSON, in pieces: first all that stays the same from turn to turn, then the messages."""
-        head = self._heads.get(request, (model, stream), lambda: self._head(request, model, stream=stream))
+    def _conversation(self, messages: Sequence[Message]) -> JsonConversation:
         begin = partial(_Conversation, self._thoughts_field)
-        key = (_Conversation, self._thoughts_field)
-        messages = encoded_conversation(request.messages, key, begin)
-        return [head, *messages.pieces(), b"]}"]
+        return encoded_conversation(messages, (_Conversation, self._thoughts_field), begin)
 
     def _head(self, request: Request, model: str, *, stream: bool) -> bytes:
         config = request.config
-        fields: dict[str, Any] = {"model": model}
-        if limit := config.max_tokens or self._max_tokens:
-            fields[self._limit_field] = limit
-        if config.temperature is not None:
-            fields["temperature"] = config.temperature
-        if config.top_p is not None:
-            fields["top_p"] = config.top_p
+        fields = {"model": model} | self._common_settings(config, self._limit_field)
         if config.stop_sequences:
             fields["stop"] = config.stop_sequences
         if effort := reasoning_effort(config, model, most="max" if self._is_openai else "high"):
@@ -215,24 +196,25 @@ class _Conversation(JsonConversation):
             return encoded[:-1] + b"," + encode({self._thoughts_field: thoughts})[1:]
         return encoded
 
-    def _text(self, text: str) -> object:
-        return {"type": "text", "text": text}
-
-    def _image(self, image: Image) -> object:
-        if image.file_id:
-            raise _not_taken("an image by its file id", "Send the image itself, or its URL.")
-        return {"type": "image_url", "image_url": {"url": self._data_url(image)}}
-
-    def _document(self, document: Document) -> object:
+    def _block(self, part: Part) -> object:
         """A PDF is a file; a text is text, since no other file is taken."""
-        if document.blob is None:
-            if not document.file_id:
-                raise _not_taken("a document by its URL", "Send the document itself.")
-            return {"type": "file", "file": {"file_id": document.file_id}}
-        if document.media_type == "text/plain":
-            text = document.blob.data.decode("utf-8", "replace")
-            return self._text(f"{document.name}:\n\n{text}" if document.name else text)
-        return {"type": "file", "file": file_of(document, self._data_url(document))}
+        match part:
+            case Text(text=text) if text:
+                return {"type": "text", "text": text}
+            case Image(file_id=file_id):
+                if file_id:
+                    raise _not_taken("an image by its file id", "Send the image itself, or its URL.")
+                return {"type": "image_url", "image_url": {"url": self._data_url(part)}}
+            case Document(blob=None, file_id=file_id):
+                if not file_id:
+                    raise _not_taken("a document by its URL", "Send the document itself.")
+                return {"type": "file", "file": {"file_id": file_id}}
+            case Document(blob=Blob(data=data), media_type="text/plain", name=name):
+                text = data.decode("utf-8", "replace")
+                return {"type": "text", "text": f"{name}:\n\n{text}" if name else text}
+            case Document():
+                return {"type": "file", "file": file_of(part, self._data_url(part))}
+        return None
 
 
 def _not_taken(what: str, advice: str) -> InvalidInputError:

@@ -13,23 +13,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from maverick.exceptions import ServerError
-from maverick.model import (
-    Opaque,
-    Part,
-    Response,
-    StopReason,
-    Text,
-    TextDelta,
-    ThinkingDelta,
-    Thought,
-    ToolCall,
-    Usage,
-)
+from maverick.model.message import Opaque, Part, Text, Thought, ToolCall
+from maverick.model.response import Response, StopReason, TextDelta, ThinkingDelta
+from maverick.model.usage import Usage
 from maverick.providers.http.errors import no_answer
 from maverick.providers.http.exchange import Deltas, Exchange, StreamAccumulator, complete_response
-from maverick.providers.http.wire_json import BAD_JSON, TokenCount, decode, decode_object
+from maverick.providers.http.wire_json import BAD_JSON, TokenCount, decode, tool_call
 from maverick.providers.openai.chat_request import PROVIDER
+from maverick.providers.openai.wire import CachedTokens, counts
 
 _STOP_REASONS: Mapping[str, StopReason] = {
     "length": StopReason.MAX_TOKENS,
@@ -79,15 +70,13 @@ class _Choice(Struct, frozen=True):
     finish_reason: str | None = None
 
 
-class _PromptDetails(Struct, frozen=True):
-    cached_tokens: TokenCount | None = None
-    cache_write_tokens: TokenCount | None = None
-
-
 class _Usage(Struct, frozen=True):
     prompt_tokens: TokenCount | None = None
     completion_tokens: TokenCount | None = None
-    prompt_tokens_details: _PromptDetails | None = None
+    prompt_tokens_details: CachedTokens | None = None
+
+    def counted(self) -> Usage:
+        return counts(self.prompt_tokens, self.completion_tokens, self.prompt_tokens_details)
 
 
 class _Completion(Struct, frozen=True):
@@ -103,12 +92,7 @@ _completions = msgspec.json.Decoder(_Completion)
 
 
 def read_completion(body: bytes, exchange: Exchange) -> Response:
-    """The answer in a body that came as a whole.
-
-    Raises:
-        MalformedResponseError: The body is something else.
-        ProviderError: The body reports a failure.
-    """
+    """The answer in a body that came as a whole, or else the error for what it is."""
     try:
         completion = decode(body, _completions)
     except BAD_JSON:
@@ -156,9 +140,9 @@ class CompletionAccumulator(StreamAccumulator):
             self.end()
             return ()
         try:
-            chunk = _completions.decode(data)
+            chunk = decode(data, _completions)
         except BAD_JSON:
-            chunk = self._read_unusual(data)
+            raise no_answer(self._exchange, "an event that is not valid", data) from None
         if chunk.error:
             raise no_answer(self._exchange, "an error", data)
         self._model = chunk.model or self._model
@@ -199,27 +183,18 @@ class CompletionAccumulator(StreamAccumulator):
         return (*parts, *(call.tool_call() for call in self._calls))
 
     def end(self) -> None:
-        """Make the response, now that the stream has ended.
-
-        Raises:
-            StreamingError: No chunk gave a reason to stop, so more should have come.
-            ProviderError: The server said that it gave up.
-        """
+        """Make the response, now that the stream has ended, unless the server gave up or more should have come."""
         if not self._finish_reason:
             super().end()
         self.response = self.complete(self._finish_reason, self._model, self._usage)
 
     def complete(self, finish_reason: str, model: str | None, usage: _Usage | None) -> Response:
         """The answer, now that all of it has arrived."""
-        exchange = self._exchange
         if finish_reason in _GAVE_UP:
-            raise ServerError(
-                f"{exchange.service} gave up in the middle of its answer ({finish_reason}). Try again.{exchange.about}",
-                request_id=exchange.request_id or None,
-            )
+            raise self._exchange.gave_up(finish_reason)
         stop = StopReason.REFUSAL if self._refused else _STOP_REASONS.get(finish_reason)
-        counts = None if usage is None else _counts(usage)
-        return complete_response(exchange, self.parts(), counts, stop, model or "")
+        used = None if usage is None else usage.counted()
+        return complete_response(self._exchange, self.parts(), used, stop, model or "")
 
     def _call_of(self, piece: _Call, data: bytes) -> _OpenCall:
         """The call that the piece is part of: an open one, or a new one that it begins."""
@@ -237,13 +212,6 @@ class CompletionAccumulator(StreamAccumulator):
             if piece.index is not None:
                 self._calls_by_index[piece.index] = call
         return call
-
-    def _read_unusual(self, data: bytes) -> _Completion:
-        """Decode a chunk again, replacing characters that UTF-8 cannot carry."""
-        try:
-            return decode(data, _completions)
-        except BAD_JSON:
-            raise no_answer(self._exchange, "an event that is not valid", data) from None
 
 
 class _OpenCall:
@@ -266,19 +234,13 @@ class _OpenCall:
             self._arguments.append(piece.function.arguments)
 
     def tool_call(self) -> ToolCall:
-        """The call, whatever the model wrote as its arguments; none at all are an empty object."""
-        arguments = "".join(self._arguments)
-        parsed = decode_object(arguments.encode() or b"{}")
-        if parsed is None:
-            return ToolCall(self.id, self._name, malformed=arguments)
-        return ToolCall(self.id, self._name, parsed, block=self._block(arguments))
-
-    def _block(self, arguments: str) -> Opaque | None:
-        if self._extra_content is None:
-            return None
-        function = {"name": self._name, "arguments": arguments}
-        call = {"id": self.id, "type": "function", "function": function}
-        return Opaque(PROVIDER, call | {"extra_content": self._extra_content})
+        """The call as far as it has arrived."""
+        arguments, block = "".join(self._arguments), None
+        if self._extra_content is not None:
+            function = {"name": self._name, "arguments": arguments}
+            signed = {"extra_content": self._extra_content}
+            block = Opaque(PROVIDER, {"id": self.id, "type": "function", "function": function} | signed)
+        return tool_call(self.id, self._name, arguments, block)
 
 
 def _call_pieces(content: _Content) -> Sequence[_Call]:
@@ -286,11 +248,3 @@ def _call_pieces(content: _Content) -> Sequence[_Call]:
         return content.tool_calls
     # How tools were called at first; some servers still do.
     return () if content.function_call is None else (_Call(function=content.function_call),)
-
-
-def _counts(wire: _Usage) -> Usage:
-    details = wire.prompt_tokens_details or _PromptDetails()
-    cache_read, cache_write = details.cached_tokens or 0, details.cache_write_tokens or 0
-    # A server may count cached tokens separately; they were input all the same.
-    sent = max(wire.prompt_tokens or 0, cache_read + cache_write)
-    return Usage(sent, wire.completion_tokens or 0, cache_read, cache_write)

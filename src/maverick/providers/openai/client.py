@@ -6,7 +6,7 @@ vLLM, llama.cpp, LM Studio, Gemini, xAI and many more. ``openai-responses:…`` 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -18,10 +18,11 @@ from maverick.model.secret_names import secrets_in
 from maverick.providers.client import requested_model
 from maverick.providers.http.client import Connection, HttpClient
 from maverick.providers.http.transport import MAX_ANSWER_BYTES, Timeouts, Transport
-from maverick.providers.openai.chat_request import RequestEncoder
+from maverick.providers.openai.chat_request import ChatEncoder
 from maverick.providers.openai.chat_response import CompletionAccumulator, read_completion
 from maverick.providers.openai.responses_request import LEAST_OUTPUT, ResponsesEncoder
 from maverick.providers.openai.responses_response import ResponseAccumulator, read_response
+from maverick.providers.openai.wire import RequestEncoder
 from maverick.providers.prices import PriceTable, vendor_at
 
 if TYPE_CHECKING:
@@ -44,17 +45,10 @@ class OpenAIClient(HttpClient):
         api_key: The key. Only OpenAI itself always requires one.
         base_url: The address of the API, such as ``http://localhost:11434`` or
             ``https://NAME.openai.azure.com/openai/v1``; by default OpenAI's own. An address without a path gets ``/v1``.
-        headers: Headers to add to every request, such as ``OpenAI-Organization``. One with a key replaces ``api_key``.
-        timeouts: How long to wait.
-        tls: TLS settings, for a private certificate authority or client certificates.
-        transport: What sends the requests, in place of one made from ``timeouts``, ``tls`` and ``max_answer_bytes``.
-            It may be shared, and stays open when the client is closed.
-        max_answer_bytes: The most that is read of one streamed answer; of one that comes whole, a sixteenth.
-        prices: What models cost, for those that Maverick does not know and for servers that are not OpenAI's.
         max_tokens: The most tokens of an answer when a request does not say; 0 leaves it to the server.
-        thoughts_field: For Chat Completions, the field in which a model's thoughts are sent back to it, such as
-            ``reasoning_content`` for models that go on thinking between tool calls; by default they are not sent back.
         extra: Fields to add to every request as the API names them, such as ``{"reasoning_effort": "low"}``.
+
+    The others are those of :class:`~maverick.providers.catalog.ConnectOptions`.
 
     Raises:
         InvalidInputError: ``base_url`` is not an address, or ``thoughts_field`` is set for Responses.
@@ -100,16 +94,13 @@ class OpenAIClient(HttpClient):
             missing_key=_MISSING_KEY if server.is_openai else "",
         )
         self._other_secrets += tuple(secrets_in(extra))
-        self._encoder: ResponsesEncoder | RequestEncoder
+        self._encoder: RequestEncoder
         if responses:
             self._encoder = ResponsesEncoder(max_tokens=max_tokens, extra=extra)
         else:
-            self._encoder = RequestEncoder(
-                limit_field=server.limit_field,
-                max_tokens=max_tokens,
-                thoughts_field=thoughts_field,
-                extra=extra,
-                is_openai=server.is_openai or server.is_azure,
+            is_openai = server.is_openai or server.is_azure
+            self._encoder = ChatEncoder(
+                thoughts_field=thoughts_field, is_openai=is_openai, max_tokens=max_tokens, extra=extra
             )
 
     def model_info(self, model: str) -> ModelInfo:
@@ -119,11 +110,11 @@ class OpenAIClient(HttpClient):
             return replace(known, native_output=True)
         return replace(known, native_output=True, native_compaction=True, least_output=LEAST_OUTPUT)
 
-    def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+    def stream(self, request: Request) -> AsyncGenerator[StreamItem, None]:
         """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
         return self._condense(request) if request.compact else super().stream(request)
 
-    async def _condense(self, request: Request) -> AsyncIterator[StreamItem]:
+    async def _condense(self, request: Request) -> AsyncGenerator[StreamItem, None]:
         yield await self.run(request)  # the API has no stream of it
 
     def _encoded(self, request: Request, *, stream: bool) -> tuple[str, Mapping[str, str], Sequence[bytes]]:
@@ -168,7 +159,7 @@ connect = OpenAIClient
 class _Server:
     """The server behind an address, and what depends on whose it is."""
 
-    __slots__ = ("_urls", "is_azure", "is_deployment", "is_encrypted", "is_openai", "limit_field", "name")
+    __slots__ = ("_urls", "is_azure", "is_deployment", "is_encrypted", "is_openai", "name")
 
     def __init__(self, base_url: str) -> None:
         try:
@@ -184,8 +175,6 @@ class _Server:
         self.is_openai = _belongs_to(host, "api.openai.com")
         self.is_azure = any(_belongs_to(host, domain) for domain in _AZURE)
         self.name = "OpenAI" if self.is_openai else parts.netloc.rpartition("@")[2]
-        # OpenAI's reasoning models refuse the old name, and most other servers know no other.
-        self.limit_field = "max_completion_tokens" if self.is_openai or self.is_azure else "max_tokens"
         root = parts.path.rstrip("/")
         for path in _PATHS:
             root = root.removesuffix(path)

@@ -10,37 +10,21 @@ one at the end of an answer that was cut off is left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError
-from maverick.model import (
-    Document,
-    Image,
-    Message,
-    Opaque,
-    Part,
-    Request,
-    RequestConfig,
-    Role,
-    Text,
-    Thought,
-    Tool,
-    ToolCall,
-)
-from maverick.model.message import text_of
-from maverick.providers.http.wire_json import (
-    HeadCache,
-    add_extra,
-    encode,
-    encoded_conversation,
-    result_content,
-)
+from maverick.model.media import Document, Image
+from maverick.model.message import Message, Opaque, Part, Role, Text, Thought, ToolCall, text_of
+from maverick.model.request import Request, RequestConfig
+from maverick.model.tool import Tool
+from maverick.providers.http.wire_json import add_extra, encode, encoded_conversation, result_content
 from maverick.providers.openai.wire import (
     JsonConversation,
+    RequestEncoder,
     answer_format,
     cache_fields,
     file_of,
@@ -74,27 +58,14 @@ class _FunctionCall(Struct, tag_field="type", tag="function_call"):
 
 class _FunctionOutput(Struct, tag_field="type", tag="function_call_output"):
     call_id: str
-    output: str
+    output: str | list[object]
 
 
-class ResponsesEncoder:
-    """Encodes requests.
+class ResponsesEncoder(RequestEncoder):
+    """Encodes requests."""
 
-    Args:
-        max_tokens: The most tokens of an answer when a request does not say; 0 leaves it to the service.
-        extra: Fields to add to every request, as the API names them.
-    """
-
-    def __init__(self, *, max_tokens: int = 0, extra: Mapping[str, Any] | None = None) -> None:
-        self._max_tokens = max_tokens
-        self._extra = dict(extra or {})
-        self._heads = HeadCache()
-
-    def encode(self, request: Request, *, model: str, stream: bool) -> list[bytes]:
-        """The request as JSON: first all that stays the same from turn to turn, then the messages."""
-        head = self._heads.get(request, (model, stream), lambda: self._head(request, model, stream=stream))
-        items = encoded_conversation(request.messages, _Conversation, _Conversation)
-        return [head, *items.pieces(), b"]}"]
+    def _conversation(self, messages: Sequence[Message]) -> JsonConversation:
+        return encoded_conversation(messages, _Conversation, _Conversation)
 
     def _head(self, request: Request, model: str, *, stream: bool) -> bytes:
         fields: dict[str, Any] = {"model": model}
@@ -114,18 +85,13 @@ class ResponsesEncoder:
                 "takes them.",
                 field="stop_sequences",
             )
-        fields: dict[str, Any] = {"store": False} | cache_fields(config, model)
-        if limit := config.max_tokens or self._max_tokens:
-            if limit < LEAST_OUTPUT:
-                raise InvalidInputError(
-                    f"max_tokens: OpenAI's Responses API takes {LEAST_OUTPUT} or more, got {limit}.",
-                    field="max_tokens",
-                )
-            fields["max_output_tokens"] = limit
-        if config.temperature is not None:
-            fields["temperature"] = config.temperature
-        if config.top_p is not None:
-            fields["top_p"] = config.top_p
+        fields = {"store": False} | cache_fields(config, model)
+        fields |= self._common_settings(config, "max_output_tokens")
+        if (limit := fields.get("max_output_tokens", LEAST_OUTPUT)) < LEAST_OUTPUT:
+            raise InvalidInputError(
+                f"max_tokens: OpenAI's Responses API takes {LEAST_OUTPUT} or more, got {limit}.",
+                field="max_tokens",
+            )
         if reasoning := _reasoning(request, model):
             fields["reasoning"] = reasoning
         if request.output is not None:
@@ -150,16 +116,12 @@ class _Conversation(JsonConversation):
     def _add(self, message: Message) -> None:
         parts = self._media.admit(message)
         if message.role is Role.TOOL_RESULT:
-            self._append(encode(self._result(message, parts)))
+            call_id, output = message.tool_call_id or "", text_of(parts) or result_content(message)
+            shown = self._content(parts) if has_media(parts) else output
+            self._append(encode(_FunctionOutput(call_id, shown)))
             return
         for item in self._answer(parts) if message.role is Role.ASSISTANT else self._question(parts):
             self._append(item)
-
-    def _result(self, message: Message, parts: tuple[Part, ...]) -> object:
-        call_id = message.tool_call_id or ""
-        if not has_media(parts):
-            return _FunctionOutput(call_id, text_of(parts) or result_content(message))
-        return {"type": "function_call_output", "call_id": call_id, "output": self._content(parts)}
 
     def _answer(self, parts: tuple[Part, ...]) -> list[bytes]:
         """What a model said, as the items that it came in where they are this API's."""
@@ -195,18 +157,18 @@ class _Conversation(JsonConversation):
                 items.append(encode(_EasyMessage("user", text)))
         return items
 
-    def _text(self, text: str) -> object:
-        return {"type": "input_text", "text": text}
-
-    def _image(self, image: Image) -> object:
-        where = {"file_id": image.file_id} if image.file_id else {"image_url": self._data_url(image)}
-        return {"type": "input_image", "detail": "auto", **where}
-
-    def _document(self, document: Document) -> object:
-        if document.blob is not None:
-            return {"type": "input_file", **file_of(document, self._data_url(document))}
-        where = {"file_id": document.file_id} if document.file_id else {"file_url": document.url}
-        return {"type": "input_file", **where}
+    def _block(self, part: Part) -> object:
+        match part:
+            case Text(text=text) if text:
+                return {"type": "input_text", "text": text}
+            case Image(file_id=file_id):
+                where = {"file_id": file_id} if file_id else {"image_url": self._data_url(part)}
+                return {"type": "input_image", "detail": "auto", **where}
+            case Document(blob=None, file_id=file_id, url=url):
+                return {"type": "input_file", **({"file_id": file_id} if file_id else {"file_url": url})}
+            case Document():
+                return {"type": "input_file", **file_of(part, self._data_url(part))}
+        return None
 
 
 def _reasoning(request: Request, model: str) -> dict[str, Any]:

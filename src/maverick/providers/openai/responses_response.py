@@ -15,23 +15,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from maverick.exceptions import ServerError
-from maverick.model import (
-    Opaque,
-    Part,
-    Response,
-    StopReason,
-    Text,
-    TextDelta,
-    ThinkingDelta,
-    Thought,
-    ToolCall,
-    Usage,
-)
+from maverick.model.message import Opaque, Part, Text, Thought, ToolCall
+from maverick.model.response import Response, StopReason, TextDelta, ThinkingDelta
+from maverick.model.usage import Usage
 from maverick.providers.http.errors import no_answer
 from maverick.providers.http.exchange import Deltas, Exchange, StreamAccumulator, complete_response
-from maverick.providers.http.wire_json import BAD_JSON, TokenCount, decode, decode_object, encode
+from maverick.providers.http.wire_json import BAD_JSON, TokenCount, decode, decode_object, encode, tool_call
 from maverick.providers.openai.responses_request import PROVIDER
+from maverick.providers.openai.wire import CachedTokens, counts
 
 Item = dict[str, Any]
 
@@ -43,15 +34,10 @@ _LAST_EVENTS = frozenset(
 _BETWEEN_SUMMARIES = "\n\n"
 
 
-class _InputDetails(Struct, frozen=True):
-    cached_tokens: TokenCount | None = None
-    cache_write_tokens: TokenCount | None = None
-
-
 class _Usage(Struct, frozen=True):
     input_tokens: TokenCount | None = None
     output_tokens: TokenCount | None = None
-    input_tokens_details: _InputDetails | None = None
+    input_tokens_details: CachedTokens | None = None
 
 
 class _Incomplete(Struct, frozen=True):
@@ -68,6 +54,13 @@ class _Response(Struct, frozen=True):
     usage: _Usage | None = None
     incomplete_details: _Incomplete | None = None
     error: Any = None
+
+    @property
+    def counted(self) -> Usage | None:
+        """What it used, if it says."""
+        if (used := self.usage) is None:
+            return None
+        return counts(used.input_tokens, used.output_tokens, used.input_tokens_details)
 
 
 class _Event(Struct, frozen=True):
@@ -87,12 +80,7 @@ _events = msgspec.json.Decoder(_Event)
 
 
 def read_response(body: bytes, exchange: Exchange) -> Response:
-    """The answer in a body that came as a whole, or the items that stand for a conversation that was condensed.
-
-    Raises:
-        MalformedResponseError: The body is something else.
-        ProviderError: The body reports a failure.
-    """
+    """The answer in a body that came as a whole, or the items that stand for a conversation that was condensed."""
     try:
         response = decode(body, _responses)
     except BAD_JSON:
@@ -100,7 +88,7 @@ def read_response(body: bytes, exchange: Exchange) -> Response:
     if response.object == "response.compaction" and response.output:
         items = [Opaque(PROVIDER, item) for item in response.output]
         return complete_response(
-            exchange, items, _counts(response.usage), StopReason.COMPACTION, response.model or ""
+            exchange, items, response.counted, StopReason.COMPACTION, response.model or ""
         )
     if response.object != "response" or (response.output is None and not response.error):
         raise no_answer(exchange, "something other than a response", body)
@@ -127,7 +115,10 @@ class ResponseAccumulator(StreamAccumulator):
 
     def feed(self, data: bytes) -> Deltas:
         """Add the data of the next event; return the text and thoughts in it, and items that are not interpreted."""
-        event = self._read(data)
+        try:
+            event = decode(data, _events)
+        except BAD_JSON:
+            raise no_answer(self._exchange, "an event that is not valid", data) from None
         if event.type in _TEXT_DELTAS:
             return self._add_piece(event, data, is_thought=False)
         if event.type in _THOUGHT_DELTAS:
@@ -188,12 +179,7 @@ class ResponseAccumulator(StreamAccumulator):
         return (*complete, *waiting, *arriving)
 
     def complete(self, response: _Response, data: bytes) -> Response:
-        """The answer, now that all of it has arrived.
-
-        Raises:
-            ProviderError: The service reports a failure.
-            MalformedResponseError: The answer is not complete.
-        """
+        """The answer, now that all of it has arrived, unless the service reports a failure."""
         if response.error:
             raise no_answer(self._exchange, "an error", _error_body(response.error))
         stop: StopReason | None = StopReason.REFUSAL if self._refused else None
@@ -201,15 +187,11 @@ class ResponseAccumulator(StreamAccumulator):
             reason = "" if response.incomplete_details is None else response.incomplete_details.reason
             stop = StopReason.REFUSAL if reason == "content_filter" else StopReason.MAX_TOKENS
         elif response.status in ("failed", "cancelled"):
-            raise ServerError(
-                f"{self._exchange.service} gave up in the middle of its answer ({response.status}). "
-                f"Try again.{self._exchange.about}",
-                request_id=self._exchange.request_id or None,
-            )
+            raise self._exchange.gave_up(response.status)
         elif response.status not in ("completed", None):
             raise self._exchange.malformed(f"an answer that is not complete ({response.status})", data)
         parts = [part for _, part in sorted(self._done.items())]
-        return complete_response(self._exchange, parts, _counts(response.usage), stop, response.model or "")
+        return complete_response(self._exchange, parts, response.counted, stop, response.model or "")
 
     def _end_with(self, event: _Event, data: bytes) -> Deltas:
         response = event.response
@@ -267,16 +249,6 @@ class ResponseAccumulator(StreamAccumulator):
                 texts.append(_required(piece["refusal" if is_refusal else "text"]))
         return Text("".join(texts), Opaque(PROVIDER, item))
 
-    def _read(self, data: bytes) -> _Event:
-        try:
-            return _events.decode(data)
-        except BAD_JSON:
-            pass
-        try:  # again, replacing characters that UTF-8 cannot carry
-            return decode(data, _events)
-        except BAD_JSON:
-            raise no_answer(self._exchange, "an event that is not valid", data) from None
-
 
 class _OpenItem:
     """An item that is still arriving."""
@@ -317,11 +289,7 @@ def _thought(item: Item) -> Thought:
 
 def _call(item: Item) -> ToolCall:
     call_id, name, arguments = (_required(item[field]) for field in ("call_id", "name", "arguments"))
-    block = Opaque(PROVIDER, item)
-    parsed = decode_object(arguments.encode("utf-8", "replace") or b"{}")
-    if parsed is None:
-        return ToolCall(call_id, name, malformed=arguments, block=block)
-    return ToolCall(call_id, name, parsed, block=block)
+    return tool_call(call_id, name, arguments, Opaque(PROVIDER, item))
 
 
 def _required(value: object) -> str:
@@ -337,12 +305,3 @@ def _text(value: object) -> str:
 def _error_body(error: object) -> bytes:
     """An error of the middle of an answer in the form that one has in a body."""
     return encode({"error": error})
-
-
-def _counts(wire: _Usage | None) -> Usage | None:
-    if wire is None:
-        return None
-    details: _InputDetails = wire.input_tokens_details or _InputDetails()
-    cache_read, cache_write = details.cached_tokens or 0, details.cache_write_tokens or 0
-    sent = max(wire.input_tokens or 0, cache_read + cache_write)
-    return Usage(sent, wire.output_tokens or 0, cache_read, cache_write)

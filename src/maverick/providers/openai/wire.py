@@ -1,4 +1,4 @@
-"""What the requests of OpenAI's two APIs share: settings in its words, and a conversation that only grows. No I/O here."""
+"""What OpenAI's two APIs share: settings in its words, a conversation that only grows, what was used. No I/O here."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from maverick.exceptions import InvalidInputError
-from maverick.model import Document, Image, OutputSchema, Part, Request, RequestConfig, Text, Tool
-from maverick.providers.http.wire_json import EncodedConversation, encode, encode_tools, nothing_to_send
+from maverick.model import Document, Image, Message, OutputSchema, Part, Request, RequestConfig, Tool
+from maverick.model.usage import Usage
+from maverick.providers.http.wire_json import (
+    EncodedConversation,
+    HeadCache,
+    TokenCount,
+    encode,
+    encode_tools,
+    nothing_to_send,
+)
 from maverick.providers.media_limits import OPENAI, MediaTally
 from maverick.providers.strict_schema import openai_schema
 
@@ -38,16 +46,7 @@ def reasons(model: str) -> bool:
 
 
 def reasoning_effort(config: RequestConfig, model: str, *, most: str = "max") -> str | None:
-    """The effort to ask for, if the settings name one.
-
-    Args:
-        config: The settings.
-        model: The model.
-        most: The greatest effort of a model that is not OpenAI's.
-
-    Raises:
-        InvalidInputError: The API has no such setting, or two of them contradict each other.
-    """
+    """The effort to ask for, if the settings name one; ``most`` is the greatest of a model that is not OpenAI's."""
     if isinstance(config.thinking, int):
         raise InvalidInputError(
             "thinking: OpenAI's APIs have no budget in tokens. Set effort instead, or limit max_tokens.",
@@ -77,11 +76,7 @@ def reasoning_effort(config: RequestConfig, model: str, *, most: str = "max") ->
 
 
 def cache_fields(config: RequestConfig, model: str) -> dict[str, Any]:
-    """How long the prompt is to be cached: at least as long as wanted, in the steps that OpenAI has.
-
-    Raises:
-        InvalidInputError: The cache of this model cannot be turned off.
-    """
+    """How long the prompt is to be cached: at least as long as wanted, in the steps that OpenAI has."""
     if config.cache is None or config.cache == "5m":
         return {}  # its shortest time is longer than that
     if _version(model) >= (5, 6):
@@ -94,11 +89,7 @@ def cache_fields(config: RequestConfig, model: str) -> dict[str, Any]:
 
 
 def server_tools(config: RequestConfig) -> list[dict[str, Any]]:
-    """The provider's own tools that a request offers.
-
-    Raises:
-        InvalidInputError: One of the names is not known, or names a tool that needs settings.
-    """
+    """The provider's own tools that a request offers."""
     tools: list[dict[str, Any]] = []
     for wanted in config.server_tools:
         if isinstance(wanted, str) and wanted not in _SERVER_TOOLS:
@@ -129,9 +120,6 @@ def tool_fields(
 
     ``own`` are the tools that the server runs itself; ``form`` and ``choice`` say a tool, and the choice of one by its
     name, in the words of the API.
-
-    Raises:
-        InvalidInputError: The tool to call is not on offer.
     """
     functions = encode_tools(request.tools, form)[1:-1]
     tools = [functions, *map(encode, own)] if functions else [*map(encode, own)]
@@ -155,6 +143,52 @@ def _version(model: str) -> tuple[int, int]:
         return (4, 0)
     found = _VERSION.search(model)
     return (int(found[1]), int(found[2] or 0)) if found else _NEWEST
+
+
+class CachedTokens(Struct, frozen=True):
+    """How much of a prompt was read from the cache, or written to it."""
+
+    cached_tokens: TokenCount | None = None
+    cache_write_tokens: TokenCount | None = None
+
+
+def counts(sent: int | None, received: int | None, cached: CachedTokens | None) -> Usage:
+    """What an answer used, as far as the server says."""
+    known = cached or CachedTokens()
+    cache_read, cache_write = known.cached_tokens or 0, known.cache_write_tokens or 0
+    # A server may count cached tokens separately; they were input all the same.
+    return Usage(max(sent or 0, cache_read + cache_write), received or 0, cache_read, cache_write)
+
+
+class RequestEncoder(ABC):
+    """Encodes requests for one of the APIs.
+
+    Args:
+        max_tokens: The most tokens of an answer when a request does not say; 0 leaves it to the server.
+        extra: Fields to add to every request, as the API names them.
+    """
+
+    def __init__(self, *, max_tokens: int = 0, extra: Mapping[str, Any] | None = None) -> None:
+        self._max_tokens = max_tokens
+        self._extra = dict(extra or {})
+        self._heads = HeadCache()
+
+    def encode(self, request: Request, *, model: str, stream: bool) -> list[bytes]:
+        """The request as JSON, in pieces: first all that stays the same from turn to turn, then the messages."""
+        head = self._heads.get(request, (model, stream), lambda: self._head(request, model, stream=stream))
+        return [head, *self._conversation(request.messages).pieces(), b"]}"]
+
+    @abstractmethod
+    def _head(self, request: Request, model: str, *, stream: bool) -> bytes: ...
+
+    @abstractmethod
+    def _conversation(self, messages: Sequence[Message]) -> JsonConversation: ...
+
+    def _common_settings(self, config: RequestConfig, limit_field: str) -> dict[str, Any]:
+        """The settings that both APIs have, of which only the limit has two names."""
+        limit = config.max_tokens or self._max_tokens or None
+        fields = {limit_field: limit, "temperature": config.temperature, "top_p": config.top_p}
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 class JsonConversation(EncodedConversation, ABC):
@@ -187,24 +221,11 @@ class JsonConversation(EncodedConversation, ABC):
 
     def _content(self, parts: Iterable[Part]) -> list[object]:
         """The texts and media of a message."""
-        content: list[object] = []
-        for part in parts:
-            if isinstance(part, Text) and part.text:
-                content.append(self._text(part.text))
-            elif isinstance(part, Image):
-                content.append(self._image(part))
-            elif isinstance(part, Document):
-                content.append(self._document(part))
-        return content
+        return [block for part in parts if (block := self._block(part)) is not None]
 
     @abstractmethod
-    def _text(self, text: str) -> object: ...
-
-    @abstractmethod
-    def _image(self, image: Image) -> object: ...
-
-    @abstractmethod
-    def _document(self, document: Document) -> object: ...
+    def _block(self, part: Part) -> object:
+        """A text, an image or a document in the words of the API; nothing for any other part."""
 
     def _data_url(self, media: Image | Document) -> Raw | str:
         """Where the content of the media is: in a data URL, or at the address that it has."""

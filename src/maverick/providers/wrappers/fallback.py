@@ -9,17 +9,19 @@ from msgspec.structs import replace
 
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError
 from maverick.loop.prefix import other_parts, without_thoughts
-from maverick.model import (
+from maverick.model.client import (
     LLMClient,
     ModelInfo,
-    Request,
-    RequestConfig,
-    Response,
-    StreamItem,
-    Thought,
+    RunScope,
+    check_request,
+    common_info,
     model_info,
+    own_model,
+    run_scope,
 )
-from maverick.model.client import RunScope, check_request, common_info, own_model, run_scope
+from maverick.model.message import Thought
+from maverick.model.request import Request, RequestConfig
+from maverick.model.response import Response, StreamItem
 from maverick.providers.client import Client, close_client, limited, open_stream
 
 ANOTHER_MAY_SUCCEED = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.NETWORK, ErrorKind.TIMEOUT, ErrorKind.AGENT})

@@ -20,7 +20,7 @@ from functools import partial
 from typing import Protocol
 
 from maverick.exceptions import InvalidInputError
-from maverick.model import LLMClient, Message, Request, Response, StreamItem, Usage
+from maverick.model import LLMClient, Request, Response, StreamItem, Usage
 from maverick.model.message import describe_part
 from maverick.providers.client import PROVIDER_LIMITS, ClientWrapper, open_stream
 from maverick.providers.deadlines import waiting_to_be_sent
@@ -95,13 +95,9 @@ class RateLimiter:
 
     @asynccontextmanager
     async def admit(self, tokens: int = 0) -> AsyncIterator[Callable[[Usage], None]]:
-        """Wait for a place and keep it for the length of the block.
+        """Wait for a place and keep it for the block; what is yielded is to be called with the usage.
 
-        Args:
-            tokens: How many tokens the call will probably use.
-
-        Yields:
-            What to call with the usage of the answer.
+        ``tokens`` is how many the call will probably use.
         """
         charge = await self._enter(tokens)
         try:
@@ -119,24 +115,17 @@ class RateLimiter:
             while True:
                 waiter.woken.clear()  # before looking, so that no change after the look goes unnoticed
                 with self._lock:
-                    seconds = self._time_to_wait(waiter, tokens)
+                    is_next = next(iter(self._queue)) is waiter and self._places >= 1
+                    # Infinite when another call has to end first.
+                    seconds = self._time_to_room(tokens) if is_next else math.inf
                     if seconds <= 0:
-                        return self._take_place(tokens)
+                        self._places -= 1
+                        return self._charge(tokens)
                 await self._sleep(waiter, seconds)
         finally:
             with self._lock:
                 self._queue.pop(waiter, None)
                 self._wake_first()
-
-    def _time_to_wait(self, waiter: _Waiter, tokens: int) -> float:
-        """Seconds until the waiter may go; infinite when another call has to end first."""
-        if next(iter(self._queue)) is not waiter or self._places < 1:
-            return math.inf
-        return self._time_to_room(tokens)
-
-    def _take_place(self, tokens: int) -> Charge:
-        self._places -= 1
-        return self._charge(tokens)
 
     def _time_to_room(self, tokens: int) -> float:
         """Seconds until the minute has room for a call; infinite when something else than time has to make it."""
@@ -314,12 +303,8 @@ def limit_providers(limiters: Mapping[str, RateLimiter]) -> Iterator[None]:
 def estimate_tokens(request: Request) -> int:
     """About how many tokens a request will use: its length in characters, and the answer it allows."""
     tools = sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in request.tools)
-    messages = sum(map(_characters, request.messages))
+    messages = sum(len(describe_part(part)) for message in request.messages for part in message.parts)
     return (len(request.system) + tools + messages) // CHARACTERS_PER_TOKEN + (request.config.max_tokens or 0)
-
-
-def _characters(message: Message) -> int:
-    return sum(len(describe_part(part)) for part in message.parts)
 
 
 def _check_limit(name: str, limit: int | None) -> None:

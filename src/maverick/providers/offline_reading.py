@@ -75,11 +75,8 @@ def fill(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The arguments that a text has values for, and the required ones that it has none for.
 
-    Args:
-        parameters: The JSON Schema of the arguments.
-        text: The request.
-        names: The words that name the tool and its arguments. With them, the words that are left are the value of the
-            first required argument that has none yet.
+    With ``names``, the words that name the tool and its arguments, the words that are left are the value of the first
+    required argument that has none yet.
     """
     fields = list(fields_of(parameters, parameters))
     found: dict[str, Any] = {}

@@ -1,4 +1,9 @@
-"""The client of the offline model."""
+"""The offline model: it needs no network, no key and no download, and it is no language model.
+
+It calls the tool whose name or words a request has, with the values in the request, and answers with what the tool
+returned (:mod:`~maverick.providers.offline_reading`). Asked for structured output, it answers in that shape. Anything
+else it declines, and says what it is.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +17,15 @@ from typing import Any
 from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError
-from maverick.model import (
-    Message,
-    ModelInfo,
-    OutputSchema,
-    Price,
-    Request,
-    Response,
-    Role,
-    StopReason,
-    StreamItem,
-    Tool,
-    ToolCall,
-    Usage,
-)
+from maverick.model.client import ModelInfo
+from maverick.model.message import Message, Role, ToolCall
+from maverick.model.request import OutputSchema, Request
+from maverick.model.response import Response, StopReason, StreamItem
+from maverick.model.tool import Tool
 from maverick.model.untrusted import unmarked
+from maverick.model.usage import Price, Usage
 from maverick.providers.client import Client, check_is_request, deltas_of
-from maverick.providers.offline.reading import (
+from maverick.providers.offline_reading import (
     LONGEST_REQUEST,
     RequestedCall,
     Schema,
@@ -38,6 +35,8 @@ from maverick.providers.offline.reading import (
     resolve,
     words_of,
 )
+
+__all__ = ["FinishedCall", "OfflineClient", "RequestedCall", "Turn", "connect"]
 
 _INFO = ModelInfo(price=Price(0, 0), native_output=True)
 _CHARACTERS_PER_TOKEN = 4
@@ -159,7 +158,10 @@ class OfflineClient(Client):
 
     def decline(self, turn: Turn) -> str:
         """What it says when no tool fits."""
-        tools = "\n".join(f"- {tool.name}: {_first_sentence(tool.description)}" for tool in turn.tools)
+        told = [
+            (tool.name, tool.description.strip().split("\n", 1)[0].split(". ", 1)[0]) for tool in turn.tools
+        ]
+        tools = "\n".join(f"- {name}: {sentence.rstrip('.')}" for name, sentence in told)
         too_long = (
             f" I read at most {LONGEST_REQUEST} characters." if len(turn.said) > LONGEST_REQUEST else ""
         )
@@ -260,10 +262,6 @@ def _facts(finished: Sequence[FinishedCall]) -> Iterator[tuple[str, Any]]:
         with suppress(ValueError):  # a result in plain words has no named fields
             result = json.loads(each.text)
             yield from result.items() if isinstance(result, dict) else ()
-
-
-def _first_sentence(text: str) -> str:
-    return text.strip().split("\n", 1)[0].split(". ", 1)[0].rstrip(".")
 
 
 def _within(text: str, max_tokens: int) -> tuple[str, StopReason]:

@@ -1,1 +1,0 @@
-"""Models in files, served by llama.cpp in a process of its own."""
