@@ -143,24 +143,22 @@ def _limit(request: Request) -> int:
 
 def _settings(request: Request) -> dict[str, Any]:
     """The settings of a request in the words of the API."""
-    config, fields = request.config, dict[str, Any]()
-    if config.temperature is not None:
-        fields["temperature"] = config.temperature
-    if config.top_p is not None:
-        fields["top_p"] = config.top_p
-    if config.effort is not None:
-        fields["output_config"] = {"effort": config.effort}
+    config = request.config
+    thinking: dict[str, Any] | None = None
     if type(config.thinking) is int:
-        fields["thinking"] = {"type": "enabled", "budget_tokens": config.thinking}
+        thinking = {"type": "enabled", "budget_tokens": config.thinking}
     elif isinstance(config.thinking, str):
-        fields["thinking"] = {"type": _THINKING[config.thinking]}
-    if request.compact:
-        fields["compaction"] = {"type": "summarize"}
-    elif config.stop_sequences:
-        fields["stop_sequences"] = config.stop_sequences
-    if choice := _tool_choice(request):
-        fields["tool_choice"] = choice
-    return fields
+        thinking = {"type": _THINKING[config.thinking]}
+    fields = {
+        "temperature": config.temperature,
+        "top_p": config.top_p,
+        "output_config": config.effort and {"effort": config.effort},
+        "thinking": thinking,
+        "compaction": {"type": "summarize"} if request.compact else None,
+        "stop_sequences": None if request.compact else config.stop_sequences or None,
+        "tool_choice": _tool_choice(request),
+    }
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _tool_choice(request: Request) -> dict[str, str] | None:

@@ -18,7 +18,6 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
-from msgspec import Struct
 
 from maverick.exceptions import AgentError, InvalidInputError, NetworkError
 from maverick.providers.http.errors import bad_characters, connect_timeout, connection_lost, not_http
@@ -87,17 +86,17 @@ class AiohttpTransport:
             pool = self._pools[loop] = _Pool(self._timeouts.connect, self._tls)
             await anext(pool.lifetime)
             await self._forget_dead_loops()
-        route = pool.route_to(url)
+        host, proxy = pool.route_to(url)
         size = sum(map(len, body))
         sent = pool.session.request(
             method,
             url,
             data=b"".join(body) if size < _LARGE_REQUEST_BYTES else _Pieces(body, size),
             headers=headers,
-            proxy=route.proxy,
+            proxy=proxy,
             allow_redirects=False,  # a redirect must not carry the key to another host
         )
-        timer = ContentTimer(route.host, self._timeouts)
+        timer = ContentTimer(host, self._timeouts)
         response = await _explained(sent, timer)
         return AiohttpReply(response, timer, self._max_answer_bytes, pool.replies)
 
@@ -220,20 +219,13 @@ class _Pieces(aiohttp.payload.Payload):
                 await asyncio.sleep(0)
 
 
-class _Route(Struct, frozen=True):
-    """The way to a host."""
-
-    host: str
-    proxy: str | None
-
-
 class _Pool:
     """The connections of one event loop, the replies that are being read, and the routes to known hosts."""
 
     __slots__ = ("_routes", "lifetime", "replies", "session")
 
     def __init__(self, connect_timeout: float, tls: ssl.SSLContext | None) -> None:
-        self._routes: dict[str, _Route] = {}
+        self._routes: dict[str, tuple[str, str | None]] = {}
         self.replies: set[AiohttpReply] = set()
         self.session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
@@ -245,7 +237,8 @@ class _Pool:
         )
         self.lifetime = _lifetime(self.session)
 
-    def route_to(self, url: str) -> _Route:
+    def route_to(self, url: str) -> tuple[str, str | None]:
+        """The host of a URL, and the proxy to it."""
         route = self._routes.get(url)
         if route is None:
             route = self._routes[url] = _find_route(url)
@@ -265,7 +258,7 @@ async def _lifetime(session: aiohttp.ClientSession) -> AsyncGenerator[None, None
         await session.close()
 
 
-def _find_route(url: str) -> _Route:
+def _find_route(url: str) -> tuple[str, str | None]:
     """The host of a URL and the proxy to it.
 
     aiohttp can find the proxy itself, but does so in a thread, for every request.
@@ -284,7 +277,7 @@ def _find_route(url: str) -> _Route:
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if not proxy or is_loopback(host) or proxy_bypass(host):
-        return _Route(name, None)
+        return name, None
     if "://" not in proxy:
         proxy = f"http://{proxy}"
     if not proxy.startswith(("http://", "https://")):
@@ -292,7 +285,7 @@ def _find_route(url: str) -> _Route:
             f"The environment names a proxy for {host} that is not http:// or https://. "
             f"Set {parts.scheme.upper()}_PROXY to an HTTP proxy, or add the host to NO_PROXY."
         )
-    return _Route(name, proxy)
+    return name, proxy
 
 
 async def _explained(work: Awaitable[Result], timer: ContentTimer) -> Result:

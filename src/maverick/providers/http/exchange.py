@@ -17,7 +17,7 @@ from maverick.exceptions import (
     StreamingError,
     TimeoutError,
 )
-from maverick.model.message import Message, Opaque, Part, ToolCall, describe_part
+from maverick.model.message import Message, Opaque, Part, ToolCall
 from maverick.model.response import NO_USAGE, Response, StopReason, TextDelta, ThinkingDelta
 from maverick.model.usage import Usage
 from maverick.providers.http.wire_json import encode
@@ -114,10 +114,11 @@ class Exchange(Struct, frozen=True):
 
     def without_key(self, parts: Iterable[Part]) -> tuple[Part, ...]:
         """The parts without the key: :meth:`clean` cannot see one that comes in pieces, or escaped."""
-        parts, key = tuple(parts), self.secret
-        if not self._is_key or not any(key in _all_text(part) for part in parts):
+        parts = tuple(parts)
+        if not self._is_key or self.secret.encode() not in encode(parts):
             return parts
-        return tuple(msgspec.convert(_replaced(msgspec.to_builtins(part), key), type(part)) for part in parts)
+        plain = ((_replaced(msgspec.to_builtins(part), self.secret), type(part)) for part in parts)
+        return tuple(msgspec.convert(value, kind) for value, kind in plain)
 
     @property
     def _hidden(self) -> list[str]:
@@ -223,16 +224,6 @@ def _with_last_call_malformed(parts: tuple[Part, ...]) -> tuple[Part, ...]:
         return parts
     written = encode(last.arguments).decode()
     return (*parts[:-1], msgspec.structs.replace(last, arguments={}, malformed=written))
-
-
-def _all_text(part: Part) -> str:
-    if isinstance(part, Opaque):
-        return encode(part.data).decode()
-    block = getattr(part, "block", None)
-    own = "" if block is None else _all_text(block)
-    if isinstance(part, ToolCall):
-        return f"{part.id}{part.tool_name}{part.malformed}{encode(part.arguments).decode()}{own}"
-    return describe_part(part) + own
 
 
 def _replaced(value: Any, key: str) -> Any:  # noqa: ANN401 - any JSON
