@@ -33,7 +33,6 @@ from maverick.providers.prices import PriceTable
 
 if TYPE_CHECKING:
     from maverick.providers.claude_cli.conversation import Conversation
-    from maverick.providers.claude_cli.gated_cli import CallResult
 
 PROVIDER = "claude-code"
 
@@ -159,20 +158,26 @@ class RunSession:
 
     def tool_finished(self, call_id: str, content: str, *, failed: bool) -> None:
         """Give the CLI the result of a call that it waits for."""
-        waiting = self._conversation
-        if waiting is not None and waiting.waits_for(call_id):
-            waiting.tool_finished(call_id, content, failed=failed)
+        if self._conversation is not None:
+            self._conversation.tool_finished(call_id, content, failed=failed)
 
     async def perform(self, call: ToolCall, *, approved: bool) -> str:
         """Have a CLI run a call: the one that waits for it, or else one that is started for this call."""
         waiting = self._conversation
         if waiting is None or not waiting.waits_for(call.id):
-            return _text(await self._alone(call, approved=approved), call.tool_name)
-        try:
-            return _text(await waiting.perform(call.id, approved=approved), call.tool_name)
-        except asyncio.CancelledError:
-            await self.aclose()  # nothing else stops a tool of the CLI
-            raise
+            sdk()  # or else it says what to install
+            from maverick.providers.claude_cli.transcript import run_single_call
+
+            result = await run_single_call(self._settings, call, approved=approved)
+        else:
+            try:
+                result = await waiting.perform(call.id, approved=approved)
+            except asyncio.CancelledError:
+                await self.aclose()  # nothing else stops a tool of the CLI
+                raise
+        if result.is_error:
+            raise ToolError(result.content, tool_name=call.tool_name)
+        return result.content
 
     async def aclose(self) -> None:
         """End the CLI."""
@@ -201,19 +206,7 @@ class RunSession:
         await self._conversation.open()
         return self._conversation
 
-    async def _alone(self, call: ToolCall, *, approved: bool) -> CallResult:
-        sdk()
-        from maverick.providers.claude_cli.transcript import run_single_call
-
-        return await run_single_call(self._settings, call, approved=approved)
-
 
 def _log_of(request: Request) -> object:
     """What identifies the conversation of a request."""
     return request.messages.derived if isinstance(request.messages, History) else None
-
-
-def _text(answer: CallResult, tool_name: str) -> str:
-    if answer.is_error:
-        raise ToolError(answer.content, tool_name=tool_name)
-    return answer.content

@@ -18,7 +18,7 @@ from claude_agent_sdk import (
 )
 
 from maverick.exceptions import InvalidToolError, MalformedResponseError, ProcessError, describe_unknown
-from maverick.model import Message, Part, Request, Response, Role, StopReason, StreamItem, ToolCall, Usage
+from maverick.model import Message, Part, Request, Response, Role, StopReason, StreamItem, ToolCall
 from maverick.model.message import describe_part
 from maverick.providers.claude.response import API, SERVICE, MessageAccumulator
 from maverick.providers.claude_cli.errors import result_error
@@ -123,8 +123,9 @@ class Conversation:
         yield await self._conclude(answer.response)
 
     def tool_finished(self, call_id: str, content: str, *, failed: bool) -> None:
-        """Give it the result of a call; another call may have to wait for this one in the CLI."""
-        self._cli.calls.decide(call_id, CallResult(content, is_error=failed))
+        """Give it the result of a call that it waits for; another call may have to wait for this one in the CLI."""
+        if self.waits_for(call_id):
+            self._cli.calls.decide(call_id, CallResult(content, is_error=failed))
 
     def waits_for(self, call_id: str) -> bool:
         """Whether it waits for a call."""
@@ -153,7 +154,7 @@ class Conversation:
         self._cli.charged += response.usage
         if response.stop_reason is StopReason.TOOL_USE:
             self.asked = tuple(call.id for call in response.tool_calls)
-            return _response(response, [*map(self._as_known, response.parts)], response.usage)
+            return response.with_parts(map(self._as_known, response.parts))
         self.asked = ()
         if response.stop_reason is not StopReason.COMPLETE:
             self.over = True  # the CLI would ask its model again
@@ -169,7 +170,13 @@ class Conversation:
                 self._report(item)
                 hidden = hidden_usage(item, self._cli.charged)
                 self._cli.charged += hidden
-                return _response(response, response.parts, response.usage + hidden)
+                return Response(
+                    response.parts,
+                    usage=response.usage + hidden,
+                    stop_reason=response.stop_reason,
+                    model=response.model,
+                    request_id=response.request_id,
+                )
             if not isinstance(item, StreamEvent) or item.event["type"] == "message_start":
                 self.over = True  # the answer is complete, and this comes too late to matter
                 return response
@@ -256,9 +263,3 @@ class Conversation:
             return part
         servers = [tool for tool in self._request.tools if isinstance(tool, McpServerTool)]
         return next((call for server in servers if (call := server.wrapped(part)) is not None), part)
-
-
-def _response(like: Response, parts: Sequence[Part], usage: Usage) -> Response:
-    return Response(
-        parts, usage=usage, stop_reason=like.stop_reason, model=like.model, request_id=like.request_id
-    )
