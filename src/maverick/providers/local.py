@@ -191,12 +191,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class LocalServer:
-    """The child as its parent sees it. It can be started again when it has ended.
-
-    Args:
-        settings: Its settings; a key is added to them.
-        load_timeout: How many seconds it may take to load the model.
-    """
+    """The child as its parent sees it, with a key added to its settings. It can be started again when it has ended."""
 
     def __init__(self, settings: Settings, *, load_timeout: float) -> None:
         self.key = secrets.token_urlsafe(32)
