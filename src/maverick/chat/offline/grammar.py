@@ -12,41 +12,8 @@ from functools import cache
 from msgspec.structs import replace
 
 from maverick.chat.offline.dates import when_last
-from maverick.chat.offline.readings import (
-    Heard,
-    Reader,
-    add,
-    add_dated,
-    add_deed,
-    add_for_other,
-    add_several,
-    alter,
-    bulk,
-    complete,
-    complete_statement,
-    delete,
-    grade,
-    list_tasks,
-    look_up,
-    postpone,
-    prioritise,
-    rename,
-    rename_quoted,
-    reopen,
-    reschedule,
-    schedule,
-    undate,
-    undo,
-    unsaid,
-)
-from maverick.chat.offline.wording import (
-    corrected,
-    plain_request,
-    quoted,
-    several,
-    spelt,
-    without_pictures,
-)
+from maverick.chat.offline.readings import READERS, Heard
+from maverick.chat.offline.wording import corrected, plain_request, quoted, several, spelt, without_pictures
 from maverick.chat.verbs import BASE_FORMS
 from maverick.providers.offline import RequestedCall
 
@@ -89,12 +56,11 @@ def _one(text: str, answered: str, today: date, *, may_change: bool) -> list[Req
         if not found or found[0].tool_name != "change_all_tasks":
             return None
         return [replace(found[0], arguments={**found[0].arguments, "except_tasks": several(but["kept"])})]
-    for sentence, reader in _SENTENCES:
-        if not may_change and reader not in (list_tasks, look_up):
-            continue
-        match = _pattern(sentence).fullmatch(heard.text)
-        if match is not None and (calls := reader(heard, match)) is not None:
-            return calls
+    for name, sentence in _SENTENCES:
+        if may_change or name in _LOOKING:
+            match = _pattern(sentence).fullmatch(heard.text)
+            if match is not None and (calls := READERS[name](heard, match)) is not None:
+                return calls
     return None
 
 
@@ -107,18 +73,8 @@ _ASKS_FOR = re.compile(
     r"(?:(?:please|hey|hi|ok|okay|so|and|oh|ah|oops|sorry|hmm+|wait|no|well|actually|maverick)[,.! ]+)*(?:can|could|would|will) (?:you|u|we|i)\b|.*\b(?:please|pls)\b|let(?:'s| me)\b",
     re.IGNORECASE,
 )
-_COMMANDS = (
-    "add",
-    "remind",
-    "delete",
-    "remove",
-    "complete",
-    "mark",
-    "finish",
-    "show",
-    "rename",
-    "postpone",
-    "reschedule",
+_COMMANDS = re.findall(
+    r"\w+", "add remind delete remove complete mark finish show rename postpone reschedule"
 )
 _VERBS = "add|delete|remove|complete|mark|tick|check|cross|show|list|rename|undo|remind|move|set|make|clear|close|put|stick|bump|push|take|reopen"
 _COMMAND = re.compile(
@@ -202,213 +158,120 @@ def _pattern(sentence: str) -> re.Pattern[str]:
     return re.compile(sentence, re.IGNORECASE)
 
 
-_SENTENCES: tuple[tuple[str, Reader], ...] = (
-    # Undoing.
-    (r"(?!(add|create|new|remind|remember|put|rename|delete|complete|mark)\b)(.*\b|)undo\b.*", undo),
-    (
-        "[(oops|sorry|wait|no|hmm|oh),? ][i ](take|bring|put|get|change|give[ me]|want|need) (that|it|them|this) back[ again]",
-        undo,
-    ),
-    (
-        "[(oops|sorry|wait|no|hmm|oh),? ](restore|revert|reverse|roll back|take back) (it|that|this|them|(the|my) last .*)",
-        undo,
-    ),
-    ("i (didn't|did not) mean (that|it|to[ do (that|it)])", undo),
-    ("note to self ?(:|,|-)? ?{what}", add),
-    ("{task} ?(->|→) ?{when}", reschedule),
-    # Many at once.
-    (
-        "{remove} [all [of ]][my |the ][already ]({done}|ticked|closed)[ {tasks}][ .*list]",
-        bulk("delete_completed"),
-    ),
-    (
-        "{remove} (all|everything)[ [the ]{tasks}] (that|which|i)['s| is| are|'ve| have] .*{done}.*",
-        bulk("delete_completed"),
-    ),
-    ("{remove} what[ever]['s| is| i've| i have] {done}", bulk("delete_completed")),
-    ("{remove} {all}{of_mine}[ (from|on|off) .*list]", bulk("delete_all")),
-    ("(empty|reset|start over with) (my|the) list", bulk("delete_all")),
-    ("{tick}[ off] {all}{of_mine}[ off][ (as|to) {done}| {done}]", bulk("complete_all")),
-    ("(complete|finish) {all}{of_mine}", bulk("complete_all")),
-    ("i['ve| have| am|'m] (did|done|finished|completed)[ with] {all}{of_mine}", bulk("complete_all")),
-    ("{all}{of_mine} (is|are) {done}", bulk("complete_all")),
-    ("(re-?open|unmark|uncheck) {all}{of_mine}", bulk("reopen_all")),
-    # One task, but which?
-    ("{remove}[ (a|one) [of my ]tasks?]", unsaid("delete_task")),
-    ("(complete|finish|tick off|check off)[ (a|one) [of my ]tasks?]", unsaid("complete_task")),
-    # One task: its values.
-    ("(remove|clear|delete|drop|unset) [the ]{deadline} (of|from|for|on) {task}", undate),
-    ("{task} has no {deadline}[ any ?more]", undate),
-    ("rename {task} (to|as|into) {title}", rename),
-    ("(change|set|update|edit) [the ](title|name) of {task} to {title}", rename),
-    ("(change|update|edit) .+ (to|into) .+", rename_quoted),
-    ("(call|name) (?P<task>it|that|this) {title}", rename),
-    ("{postpone} {task} [back |forward |out |off ]{span}[ (later|earlier|forward|back)]", postpone),
-    ("(extend|give|push back|move) [the {deadline} (of|for|on) ]{task} {span}", postpone),
-    (
-        "(give me|i need|i want) (?P<span>(a|another|an extra|\\w+ more) \\w+) (for|on|to) {task}",
-        postpone,
-    ),
-    ("(set|change|raise|lower|bump|update) [the ]priority (of|for|on) {task} to {level}", grade),
-    ("(raise|increase|up) [the ]priority (of|for|on) {task}", prioritise("High")),
-    ("(prioritise|prioritize) {task}", prioritise("High")),
-    ("(lower|reduce|decrease) [the ]priority (of|for|on) {task}", prioritise("Low")),
-    ("(deprioritise|deprioritize) {task}", prioritise("Low")),
-    ("{subject} (isn't|is not|aren't|are not) {urgent} (any ?more|any longer|now)", prioritise("Medium")),
-    ("{subject} (is|are) no longer {urgent}", prioritise("Medium")),
-    ("{subject} (is|are) [now ][a |very |really |super |so |quite |pretty |extremely ]{level}", grade),
-    ("(set|change|update|move) [the ]{deadline} (of|for|on) {task} (to|for|until) {when}", reschedule),
-    ("{postpone} {task} [back |forward |out |off ][from .+? ](to|until|till|for|by) {when}", reschedule),
-    (
-        "{subject}['s| is| are| was| got| has| have| has been| have been] [now |been ](moved|pushed back|pushed|postponed|rescheduled|delayed|shifted) (to|until|till) {when}",
-        reschedule,
-    ),
-    ("{subject} (is|are) [now |actually ](on|for) {when}", reschedule),
-    ("{subject} can wait (until|till|for) {when}", reschedule),
-    (
-        "{subject} (must|has to|have to|needs to|need to|should) be (?P<done>(?!done|finished|completed){participle}) (by|on|before|until) {when}",
-        reschedule,
-    ),
-    (r"put (?P<task>(the|my) (?!.*\b(out|away|up|down|together)\b).{2,30}) (on|for) {when}", reschedule),
-    (
-        r"(make|set|mark|bump|change|give|move|put|update|turn|upgrade|downgrade|raise|lower) (?!a\b|an\b|another\b|me\b){what}",
-        alter,
-    ),
-    (
-        "{subject} (is|are|should be|must be|has to be|needs to be|needs?) [now |actually ](due|done|finished|doing|to be done) [on |by ]{when}",
-        reschedule,
-    ),
-    ("the {deadline} (for|of) {task} is [on |now ]{when}", reschedule),
-    (
-        "{subject}('s| is| are| isn't| aren't) [not |now |actually |only ]due [until |till |on |by ]{when}",
-        reschedule,
-    ),
-    ("(give me|i need|i have) (until|till) {when} (for|on|to do|to finish) {task}", reschedule),
-    ("(change|update|edit) {task} (to|into) {title}", rename),
-    ("{task} should (say|be called|read) {title}", rename),
-    # One task: done or not.
-    ("(re-?open|unmark|uncheck|untick|unfinish|uncomplete) {task}", reopen),
-    (
-        "(mark|set) {task} [back ](as|to) (not [yet ]{done}|undone|incomplete|open|pending|unfinished)",
-        reopen,
-    ),
-    (
-        "{task} (isn't|is not|wasn't|is still not|hasn't been|aren't|are not) {done}[ yet| after all]",
-        reopen,
-    ),
-    (
-        "i (haven't|have not|didn't|did not|never) [actually ]({did}|do|finish|complete) {task}[ yet| after all]",
-        reopen,
-    ),
-    ("i('m| am) not [yet ](done|finished) with {task}[ yet]", reopen),
-    (
-        r"i (haven't|have not|didn't|did not|never) [actually ](?P<task>(?!mean\b)\w+ .+?)[ yet| after all][, (so )?[please ]put it back]",
-        reopen,
-    ),
-    ("[.+(,|;) [so |and |please ]]{tick} {task} [off ][as |to |off as |off ][be ]{done}", complete),
-    ("(tick|check|cross|strike|mark)[ off| out] {task}( off| out)", complete),
-    (
-        "{subject}['s been|'s| is| are| has been| have been| was| were| got] [now |all |already |finally ]({done}|{settled})",
-        complete,
-    ),
-    (
-        "(tick off|check off|cross off|cross out|strike off|mark off|tick|complete|close[ out]|finish[ up]) {task}",
-        complete,
-    ),
-    ("[i['m| am|'ve| have| just| have just|'ve just] ][already ]{did} [with |doing ]{task}", complete),
-    ("i['ve| have][ already| just| now| finally] got (?!to\\b)[the |some ]{task}", complete),
-    ("(got|grabbed|picked up) (?!to\\b)[the |some ]{task}", complete),
-    (
-        r"[i['ve| have][ already| just| now| finally] ](?!{wish}|read (me|out)\b)(?P<done>{past}) {task}[ {lately}]",
-        complete_statement,
-    ),
-    ("{subject} ?(:|-|=) ?({done}|check)", complete),
-    ("{subject} ?(:|-|=)? ?(✓|✔|✅|☑)", complete),
-    (
-        "{subject}['s been|'s| is| are| has been| have been| was| were| got] [now |all |already |finally ](?P<done>{participle})",
-        complete_statement,
-    ),
-    (
-        r"(?!(what|which|who|how|anything|is|are|show|list|add)\b)(?P<task>\w+[ \w+][ \w+]) (done|finished)",
-        complete,
-    ),
-    # One task: away with it.
-    ("take {task} off[ (my|the) .*list]", delete),
-    ("i (don't|do not|no longer) (need|want|have) [to [do ]]{task}[ any ?more| any longer]", delete),
-    ("{remove} {task}", delete),
-    # Looking.
-    ("do (i|we) [still |really |even ](have|need) to [do ]{task}", look_up),
-    (
-        "(did|have|has|had) (i|we|you) [already |ever ]{task}[ yet| already| today| yesterday]",
-        look_up,
-    ),
-    (
-        "(is|are|was|were|has|have) [the |my ]{task} (been )?({done}|{participle}|due|on (my|the) list|there)[ yet| already]",
-        look_up,
-    ),
-    (
-        "[what is |what's |[do you ][know ]when is |when's |when are |when was ]the ({deadline}) (of|for|on) {task}",
-        look_up,
-    ),
-    (
-        "[tell me ][do you know ]when('s| is| are| was| were| do i (need|have) to| must i| should i| did i) {task}[ due]",
-        look_up,
-    ),
-    ("[tell me ]when i (need|have|must|should)[ to] {task}", look_up),
-    (
-        r"(do i have|have i got|is there|are there|what about|how about|anything|something)[ (a|an|any|another)][ (task|tasks|thing|anything|something)][ (about|for|with|called|regarding|on)] (?!due\b){task}[ on (my|the) list]",
-        look_up,
-    ),
-    ("(find|search|search for|look for|look up|where is|where's) {task}", look_up),
-    ("[my ](tasks?|to-?dos?|list|to-?do list)[ (due|for|with|without) .+]", list_tasks),
-    (r"(show|list|display|view|see|print|read|give|tell|find)[ me][ all| again]\b.*", list_tasks),
-    (r"[remind me ](what|which|how many|when)\b.*", list_tasks),
-    (
-        r"[is there |are there |is |are |do i have |have i [got ]|did i ](any|any ?thing|something)\b.*",
-        list_tasks,
-    ),
-    (r"(let me see|i want to see|i'd like to see|can i see|may i see)\b.*", list_tasks),
-    (r"[all |my |only |just ][the |my ]{state}\b.*{tasks}", list_tasks),
-    (r"(?P<task>(?!{wish})(the |my )?\w+[ \w+]) (to|until|till) {when}", reschedule),
-    # Adding.
-    (r"(put|pop|stick) (?P<what>(?='|\"|“|‘).+)", add),
-    (
-        r"(add|create|make|new)[ {which}] [new ](tasks|todos|items|things)[ to (my|the) list] ?(:|,|-) ?{what}",
-        add_several,
-    ),
-    (
-        r"(two|three|four|five|six|\d|some|a few|several) (things|tasks|todos)[ to do][ (?P<when>(for|by|on) .+?)] ?: ?{what}",
-        add_several,
-    ),
-    (r"[i('d like| would like| want| need) to ]{note}[ that][ i {must}]\b ?:? ?(?P<what>.*)", add),
-    (
-        r"(make|set up|start|open) (?P<what>[me ](a|an|another)\b.*\b(task|todo|to-do|reminder)\b.+)",
-        add,
-    ),
-    ("[a |another ][new ](task|to-?do|to do|item|reminder) ?[:|,|-|called|named] ?{what}", add),
-    ("[a ]new ?:? ?{what}", add),
-    ("i('d like| would like| want| need) (a|another) (task|to-?do|reminder) {what}", add),
-    ("[super |very |really ](?P<what>(urgent|important|high priority|low priority) ?(:|-) ?.+)", add),
-    (
-        "(?P<when>today|tonight|tomorrow|this weekend|[on |for ](sun|mon|tues|wednes|thurs|fri|satur)day) ?(:|-) ?{what}",
-        add_dated,
-    ),
-    (
-        "(put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) (my|the|our|there)\\b.*)",
-        add,
-    ),
-    (r"remind (?!(me|us|to|that|about|of|on|at|every|myself)\b).+", add_for_other),
-    ("{remind}[ to| about| that i {must}|:] {what}", add),
-    (
-        r"(i|we)['ve| have] [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}",
-        add,
-    ),
-    (
-        r"(i|we) [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}",
-        add,
-    ),
-    ("(gotta|must|need to|have to) {what}", add),
-    ("(schedule|plan|book) {what}", schedule),
-    ("{what}", add_deed),
-)
-"""What is understood, the more telling sentences first."""
+_LOOKING = ("list", "look_up")
+"""The readers that change nothing."""
+_GRAMMAR = r"""
+# Undoing.
+undo:           (?!(add|create|new|remind|remember|put|rename|delete|complete|mark)\b)(.*\b|)undo\b.*
+undo:           [(oops|sorry|wait|no|hmm|oh),? ][i ](take|bring|put|get|change|give[ me]|want|need) (that|it|them|this) back[ again]
+undo:           [(oops|sorry|wait|no|hmm|oh),? ](restore|revert|reverse|roll back|take back) (it|that|this|them|(the|my) last .*)
+undo:           i (didn't|did not) mean (that|it|to[ do (that|it)])
+add:            note to self ?(:|,|-)? ?{what}
+reschedule:     {task} ?(->|→) ?{when}
+# Many at once.
+delete_done:    {remove} [all [of ]][my |the ][already ]({done}|ticked|closed)[ {tasks}][ .*list]
+delete_done:    {remove} (all|everything)[ [the ]{tasks}] (that|which|i)['s| is| are|'ve| have] .*{done}.*
+delete_done:    {remove} what[ever]['s| is| i've| i have] {done}
+delete_all:     {remove} {all}{of_mine}[ (from|on|off) .*list]
+delete_all:     (empty|reset|start over with) (my|the) list
+complete_all:   {tick}[ off] {all}{of_mine}[ off][ (as|to) {done}| {done}]
+complete_all:   (complete|finish) {all}{of_mine}
+complete_all:   i['ve| have| am|'m] (did|done|finished|completed)[ with] {all}{of_mine}
+complete_all:   {all}{of_mine} (is|are) {done}
+reopen_all:     (re-?open|unmark|uncheck) {all}{of_mine}
+# One task, but which?
+delete_which:   {remove}[ (a|one) [of my ]tasks?]
+complete_which: (complete|finish|tick off|check off)[ (a|one) [of my ]tasks?]
+# One task: its values.
+undate:         (remove|clear|delete|drop|unset) [the ]{deadline} (of|from|for|on) {task}
+undate:         {task} has no {deadline}[ any ?more]
+rename:         rename {task} (to|as|into) {title}
+rename:         (change|set|update|edit) [the ](title|name) of {task} to {title}
+rename_quoted:  (change|update|edit) .+ (to|into) .+
+rename:         (call|name) (?P<task>it|that|this) {title}
+postpone:       {postpone} {task} [back |forward |out |off ]{span}[ (later|earlier|forward|back)]
+postpone:       (extend|give|push back|move) [the {deadline} (of|for|on) ]{task} {span}
+postpone:       (give me|i need|i want) (?P<span>(a|another|an extra|\w+ more) \w+) (for|on|to) {task}
+grade:          (set|change|raise|lower|bump|update) [the ]priority (of|for|on) {task} to {level}
+raise:          (raise|increase|up) [the ]priority (of|for|on) {task}
+raise:          (prioritise|prioritize) {task}
+lower:          (lower|reduce|decrease) [the ]priority (of|for|on) {task}
+lower:          (deprioritise|deprioritize) {task}
+calm:           {subject} (isn't|is not|aren't|are not) {urgent} (any ?more|any longer|now)
+calm:           {subject} (is|are) no longer {urgent}
+grade:          {subject} (is|are) [now ][a |very |really |super |so |quite |pretty |extremely ]{level}
+reschedule:     (set|change|update|move) [the ]{deadline} (of|for|on) {task} (to|for|until) {when}
+reschedule:     {postpone} {task} [back |forward |out |off ][from .+? ](to|until|till|for|by) {when}
+reschedule:     {subject}['s| is| are| was| got| has| have| has been| have been] [now |been ](moved|pushed back|pushed|postponed|rescheduled|delayed|shifted) (to|until|till) {when}
+reschedule:     {subject} (is|are) [now |actually ](on|for) {when}
+reschedule:     {subject} can wait (until|till|for) {when}
+reschedule:     {subject} (must|has to|have to|needs to|need to|should) be (?P<done>(?!done|finished|completed){participle}) (by|on|before|until) {when}
+reschedule:     put (?P<task>(the|my) (?!.*\b(out|away|up|down|together)\b).{2,30}) (on|for) {when}
+alter:          (make|set|mark|bump|change|give|move|put|update|turn|upgrade|downgrade|raise|lower) (?!a\b|an\b|another\b|me\b){what}
+reschedule:     {subject} (is|are|should be|must be|has to be|needs to be|needs?) [now |actually ](due|done|finished|doing|to be done) [on |by ]{when}
+reschedule:     the {deadline} (for|of) {task} is [on |now ]{when}
+reschedule:     {subject}('s| is| are| isn't| aren't) [not |now |actually |only ]due [until |till |on |by ]{when}
+reschedule:     (give me|i need|i have) (until|till) {when} (for|on|to do|to finish) {task}
+rename:         (change|update|edit) {task} (to|into) {title}
+rename:         {task} should (say|be called|read) {title}
+# One task: done or not.
+reopen:         (re-?open|unmark|uncheck|untick|unfinish|uncomplete) {task}
+reopen:         (mark|set) {task} [back ](as|to) (not [yet ]{done}|undone|incomplete|open|pending|unfinished)
+reopen:         {task} (isn't|is not|wasn't|is still not|hasn't been|aren't|are not) {done}[ yet| after all]
+reopen:         i (haven't|have not|didn't|did not|never) [actually ]({did}|do|finish|complete) {task}[ yet| after all]
+reopen:         i('m| am) not [yet ](done|finished) with {task}[ yet]
+reopen:         i (haven't|have not|didn't|did not|never) [actually ](?P<task>(?!mean\b)\w+ .+?)[ yet| after all][, (so )?[please ]put it back]
+complete:       [.+(,|;) [so |and |please ]]{tick} {task} [off ][as |to |off as |off ][be ]{done}
+complete:       (tick|check|cross|strike|mark)[ off| out] {task}( off| out)
+complete:       {subject}['s been|'s| is| are| has been| have been| was| were| got] [now |all |already |finally ]({done}|{settled})
+complete:       (tick off|check off|cross off|cross out|strike off|mark off|tick|complete|close[ out]|finish[ up]) {task}
+complete:       [i['m| am|'ve| have| just| have just|'ve just] ][already ]{did} [with |doing ]{task}
+complete:       i['ve| have][ already| just| now| finally] got (?!to\b)[the |some ]{task}
+complete:       (got|grabbed|picked up) (?!to\b)[the |some ]{task}
+complete_deed:  [i['ve| have][ already| just| now| finally] ](?!{wish}|read (me|out)\b)(?P<done>{past}) {task}[ {lately}]
+complete:       {subject} ?(:|-|=) ?({done}|check)
+complete:       {subject} ?(:|-|=)? ?(✓|✔|✅|☑)
+complete_deed:  {subject}['s been|'s| is| are| has been| have been| was| were| got] [now |all |already |finally ](?P<done>{participle})
+complete:       (?!(what|which|who|how|anything|is|are|show|list|add)\b)(?P<task>\w+[ \w+][ \w+]) (done|finished)
+# One task: away with it.
+delete:         take {task} off[ (my|the) .*list]
+delete:         i (don't|do not|no longer) (need|want|have) [to [do ]]{task}[ any ?more| any longer]
+delete:         {remove} {task}
+# Looking.
+look_up:        do (i|we) [still |really |even ](have|need) to [do ]{task}
+look_up:        (did|have|has|had) (i|we|you) [already |ever ]{task}[ yet| already| today| yesterday]
+look_up:        (is|are|was|were|has|have) [the |my ]{task} (been )?({done}|{participle}|due|on (my|the) list|there)[ yet| already]
+look_up:        [what is |what's |[do you ][know ]when is |when's |when are |when was ]the ({deadline}) (of|for|on) {task}
+look_up:        [tell me ][do you know ]when('s| is| are| was| were| do i (need|have) to| must i| should i| did i) {task}[ due]
+look_up:        [tell me ]when i (need|have|must|should)[ to] {task}
+look_up:        (do i have|have i got|is there|are there|what about|how about|anything|something)[ (a|an|any|another)][ (task|tasks|thing|anything|something)][ (about|for|with|called|regarding|on)] (?!due\b){task}[ on (my|the) list]
+look_up:        (find|search|search for|look for|look up|where is|where's) {task}
+list:           [my ](tasks?|to-?dos?|list|to-?do list)[ (due|for|with|without) .+]
+list:           (show|list|display|view|see|print|read|give|tell|find)[ me][ all| again]\b.*
+list:           [remind me ](what|which|how many|when)\b.*
+list:           [is there |are there |is |are |do i have |have i [got ]|did i ](any|any ?thing|something)\b.*
+list:           (let me see|i want to see|i'd like to see|can i see|may i see)\b.*
+list:           [all |my |only |just ][the |my ]{state}\b.*{tasks}
+reschedule:     (?P<task>(?!{wish})(the |my )?\w+[ \w+]) (to|until|till) {when}
+# Adding.
+add:            (put|pop|stick) (?P<what>(?='|\"|“|‘).+)
+add_several:    (add|create|make|new)[ {which}] [new ](tasks|todos|items|things)[ to (my|the) list] ?(:|,|-) ?{what}
+add_several:    (two|three|four|five|six|\d|some|a few|several) (things|tasks|todos)[ to do][ (?P<when>(for|by|on) .+?)] ?: ?{what}
+add:            [i('d like| would like| want| need) to ]{note}[ that][ i {must}]\b ?:? ?(?P<what>.*)
+add:            (make|set up|start|open) (?P<what>[me ](a|an|another)\b.*\b(task|todo|to-do|reminder)\b.+)
+add:            [a |another ][new ](task|to-?do|to do|item|reminder) ?[:|,|-|called|named] ?{what}
+add:            [a ]new ?:? ?{what}
+add:            i('d like| would like| want| need) (a|another) (task|to-?do|reminder) {what}
+add:            [super |very |really ](?P<what>(urgent|important|high priority|low priority) ?(:|-) ?.+)
+add_dated:      (?P<when>today|tonight|tomorrow|this weekend|[on |for ](sun|mon|tues|wednes|thurs|fri|satur)day) ?(:|-) ?{what}
+add:            (put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) (my|the|our|there)\b.*)
+add_whole:      remind (?!(me|us|to|that|about|of|on|at|every|myself)\b).+
+add:            {remind}[ to| about| that i {must}|:] {what}
+add:            (i|we)['ve| have] [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}
+add:            (i|we) [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}
+add:            (gotta|must|need to|have to) {what}
+schedule:       (schedule|plan|book) {what}
+add_deed:       {what}
+"""
+"""What is understood: a sentence a line, after the name of its reader, the more telling ones first."""
+_SENTENCES = [re.split(r": +", line, maxsplit=1) for line in _GRAMMAR.splitlines() if line and line[0] != "#"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, TypeAlias
@@ -104,7 +104,7 @@ _ALSO_COMMAND = re.compile(
 """Things to do that begin as requests about tasks do."""
 
 
-def add_for_other(heard: Heard, _match: re.Match[str]) -> list[RequestedCall] | None:
+def add_whole(heard: Heard, _match: re.Match[str]) -> list[RequestedCall] | None:
     """A task to add that begins like a request: "remind Anna to call"."""
     return [_added(heard.text, heard.today)]
 
@@ -245,7 +245,7 @@ def complete(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     return [RequestedCall("complete_task", {"task": _task(heard, match["task"])})]
 
 
-def complete_statement(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
+def complete_deed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task that was done, as in "the flights are booked": what was done tells one task from another."""
     if _NOT_WHOLLY.search(match.group()):
         return None
@@ -265,16 +265,6 @@ _NOT_WHOLLY = re.compile(
 """Words that say that something is not done, or not all of it."""
 
 
-def reopen(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
-    """A task that is not done after all."""
-    return [RequestedCall("update_task", {"task": _task(heard, match["task"]), "completed": False})]
-
-
-def delete(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
-    """A task to delete."""
-    return [RequestedCall("delete_task", {"task": _task(heard, match["task"])})]
-
-
 def rename(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task, and its new title."""
     if len(quoted(match["title"])) == 1 and title_of(match["title"]) != quoted(match["title"])[0]:
@@ -288,13 +278,6 @@ def rename_quoted(_heard: Heard, match: re.Match[str]) -> list[RequestedCall] | 
     """A task and its new title, if both are in quotation marks."""
     names = quoted(match.group())
     return [RequestedCall("update_task", {"task": names[0], "title": names[1]})] if len(names) == 2 else None
-
-
-def prioritise(priority: str) -> Reader:
-    """A task that has this priority from now on."""
-    return lambda heard, match: [
-        RequestedCall("update_task", {"task": _task(heard, match["task"]), "priority": priority})
-    ]
 
 
 def grade(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
@@ -353,21 +336,45 @@ def reschedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None
     return [RequestedCall("update_task", {**change, "description": timing.note} if timing.note else change)]
 
 
-def undate(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
-    """A task without a due date from now on."""
-    return [RequestedCall("update_task", {"task": _task(heard, match["task"]), "due_date": "none"})]
+def about(tool_name: str, **change: Any) -> Reader:
+    """A task that something is done with, whatever else is said."""
+    return lambda heard, match: [RequestedCall(tool_name, {"task": _task(heard, match["task"]), **change})]
 
 
-def unsaid(tool_name: str) -> Reader:
-    """A request that does not say which task it is about; the tool asks."""
-    return lambda _heard, _match: [RequestedCall(tool_name, {})]
+def plainly(tool_name: str, **arguments: Any) -> Reader:
+    """A request that names no task: for many at once, or one that the tool has to ask back."""
+    return lambda _heard, _match: [RequestedCall(tool_name, arguments)]
 
 
-def bulk(operation: str) -> Reader:
-    """An operation on many tasks."""
-    return lambda _heard, _match: [RequestedCall("change_all_tasks", {"operation": operation})]
-
-
-def undo(_heard: Heard, _match: re.Match[str]) -> list[RequestedCall] | None:
-    """Undo the last change."""
-    return [RequestedCall("undo_last_change", {})]
+READERS: Mapping[str, Reader] = {
+    "add": add,
+    "add_dated": add_dated,
+    "add_deed": add_deed,
+    "add_several": add_several,
+    "add_whole": add_whole,
+    "alter": alter,
+    "calm": about("update_task", priority="Medium"),
+    "complete": complete,
+    "complete_all": plainly("change_all_tasks", operation="complete_all"),
+    "complete_deed": complete_deed,
+    "complete_which": plainly("complete_task"),
+    "delete": about("delete_task"),
+    "delete_all": plainly("change_all_tasks", operation="delete_all"),
+    "delete_done": plainly("change_all_tasks", operation="delete_completed"),
+    "delete_which": plainly("delete_task"),
+    "grade": grade,
+    "list": list_tasks,
+    "look_up": look_up,
+    "lower": about("update_task", priority="Low"),
+    "postpone": postpone,
+    "raise": about("update_task", priority="High"),
+    "rename": rename,
+    "rename_quoted": rename_quoted,
+    "reopen": about("update_task", completed=False),
+    "reopen_all": plainly("change_all_tasks", operation="reopen_all"),
+    "reschedule": reschedule,
+    "schedule": schedule,
+    "undate": about("update_task", due_date="none"),
+    "undo": plainly("undo_last_change"),
+}
+"""What reads each kind of sentence of the grammar."""
