@@ -7,8 +7,8 @@ import pytest
 from maverick.loop.limits import Limits
 from maverick.model import Usage
 from maverick.tui.gauge import Gauge, age, duration, money, tokens
+from maverick.tui.panels import GaugeLine
 from maverick.tui.plain_text import one_line, plain
-from maverick.tui.status_line import GaugeLine
 from maverick.tui.tool_lines import diff_styles
 from tui.desk import Desk
 

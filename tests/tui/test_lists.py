@@ -12,8 +12,8 @@ from maverick.model import Message
 from maverick.testing import call, reply
 from maverick.tui.conversation import Status
 from maverick.tui.dialogs import ForkDialog, InputsDialog
+from maverick.tui.panels import Sidebar
 from maverick.tui.prompt import PromptBox
-from maverick.tui.sidebar import Sidebar
 from tui.desk import NOW, keep, kept_entries
 from tui.screen import screen
 

@@ -14,8 +14,8 @@ from maverick.testing import call, reply
 from maverick.tui.conversation import Status
 from maverick.tui.dialogs import ChoiceDialog, HelpDialog
 from maverick.tui.keys import COMMANDS
+from maverick.tui.panels import Welcome
 from maverick.tui.prompt import Completions
-from maverick.tui.welcome import Welcome
 from tui.screen import Screen, screen
 
 pytestmark = pytest.mark.requirement("007-TUI-KEYS")

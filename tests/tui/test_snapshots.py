@@ -13,8 +13,8 @@ from textual.pilot import Pilot
 from maverick.runtime.consent import GrantScope, preview_call
 from maverick.tui.app import MaverickApp
 from maverick.tui.approval import ApprovalDialog
+from maverick.tui.panels import Sidebar
 from maverick.tui.session import Question
-from maverick.tui.sidebar import Sidebar
 from tui.desk import NOW, Desk, fill, until
 from tui.telling import Teller
 

@@ -21,25 +21,7 @@ _YES = frozenset(("yeah", "yep", "yup"))
 _DOUBT = re.compile(r"[^\w\s,.!'’\"-]")
 """A question mark, or a picture that may mean no."""
 _FRIENDLY = frozenset(
-    (
-        "please",
-        "pls",
-        "it",
-        "that",
-        "them",
-        "now",
-        "thanks",
-        "thank",
-        "you",
-        "ok",
-        "okay",
-        "just",
-        "do",
-        "sure",
-        "go",
-        "ahead",
-        "and",
-    )
+    re.findall(r"\w+", "please pls it that them now thanks thank you ok okay just do sure go ahead and")
 )
 """Words that change nothing about a decision."""
 REMEMBERED_FOR = timedelta(days=30)

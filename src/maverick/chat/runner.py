@@ -7,11 +7,10 @@ import hashlib
 import logging
 import os
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from datetime import date
-from functools import partial
 from typing import Any
 
 import mcp_types as types
@@ -103,7 +102,10 @@ class AgentRunner:
             make_meta=_caller,
         )
         self._toolsets = tuple(toolsets)
-        client = _offline() if client is None else client
+        if client is None:
+            from maverick.chat.offline import TaskModel  # here, since a real model does without it
+
+            client = TaskModel()
         self._max_tokens = request_defaults(client).config.max_tokens or 0
         self._thinks = model_info(client, model or own_model(client)).thinks
         self._executor = AgentExecutor(client, journal=journal)
@@ -143,9 +145,35 @@ class AgentRunner:
             AnswerTimeoutError: It took longer than the limits allow; what was done until then is in its ``result``.
             LeaseLostError: Another process has taken over the run ``run_id``.
         """
-        return await self._answer(
-            context, message, attachments, request_id, run_id, signal, on_activity, filtered=filtered
-        )
+        message = storable(message).strip()
+        if not message or len(message) > MESSAGE_LENGTH:
+            return _failure(phrases.missing("what you would like me to do, in a few words"))
+        timeout, is_given = self.limits.timeout_ms, run_id is not None
+        deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout / 1000
+        run_id = run_id or _run_id(context, request_id)
+        token = _conversation_id.set(context.conversation_id)
+        try:
+            with _stopping_at(deadline, signal) as stop:
+                async with asyncio.timeout_at(deadline):
+                    if not is_given:
+                        await run_in_thread(self._check_message, context, message, request_id and run_id)
+                    agent = await self.agent(context.user_id)
+                text = SentenceFilter(message)
+                events = FilteredEvents(text, pure_tools(agent), on_activity, filtered=filtered)
+                prompt = [*attachments, message] if attachments else message
+                return await self._run(agent, context, prompt, run_id, stop, text, events)
+        except AnswerTimeoutError:
+            raise
+        except Exception as error:  # the contract: whatever happens, the user gets a friendly reply
+            if is_given and isinstance(error, LeaseLostError | RunHandedOverError):
+                raise  # another process gives the answer
+            if stop.reason == _TIME_IS_UP:
+                answer = explain(TerminateReason.TIMEOUT, [], SentenceFilter(message))
+                raise self._timed_out(answer, error) from error
+            log_failure(logging.ERROR, "chat_failed", error, {"conversation_id": context.conversation_id})
+            return _failure(phrases.TROUBLE)
+        finally:
+            _conversation_id.reset(token)
 
     async def stream(
         self,
@@ -162,7 +190,18 @@ class AgentRunner:
         Takes and raises what :meth:`run` does. Text comes in whole sentences that are final: together they are the
         beginning of the result's ``response``. Leaving the loop early stops the run.
         """
-        answer = partial(self._answer, context, message, attachments, request_id, run_id, signal)
+
+        def answer(listener: Listener) -> Coroutine[Any, Any, AgentResult]:
+            return self.run(
+                context,
+                message,
+                request_id=request_id,
+                run_id=run_id,
+                signal=signal,
+                attachments=attachments,
+                on_activity=listener,
+            )
+
         async with EventStream(answer) as events:
             async for event in events:
                 yield event
@@ -210,54 +249,11 @@ class AgentRunner:
             await toolset.aclose()
         await self._executor.aclose()
 
-    async def _answer(
-        self,
-        context: AgentContext,
-        message: str,
-        attachments: Sequence[Image | Document],
-        request_id: str | None,
-        run_id: str | None,
-        signal: AbortSignal | None,
-        on_activity: Listener | None,
-        *,
-        filtered: bool = True,
-    ) -> AgentResult:
-        message = storable(message).strip()
-        if not message or len(message) > MESSAGE_LENGTH:
-            return _failure(phrases.missing("what you would like me to do, in a few words"))
-        loop, is_given = asyncio.get_running_loop(), run_id is not None
-        seconds = None if self.limits.timeout_ms is None else self.limits.timeout_ms / 1000
-        deadline = None if seconds is None else loop.time() + seconds
-        run_id = run_id or _run_id(context, request_id)
-        token = _conversation_id.set(context.conversation_id)
-        try:
-            with _stopping_at(deadline, signal) as stop:
-                async with asyncio.timeout_at(deadline):
-                    if not is_given:
-                        await run_in_thread(self._check_message, context, message, request_id and run_id)
-                    agent = await self.agent(context.user_id)
-                text = SentenceFilter(message)
-                events = FilteredEvents(text, pure_tools(agent), on_activity, filtered=filtered)
-                return await self._run(agent, context, message, attachments, run_id, stop, text, events)
-        except AnswerTimeoutError:
-            raise
-        except Exception as error:  # the contract: whatever happens, the user gets a friendly reply
-            if is_given and isinstance(error, LeaseLostError | RunHandedOverError):
-                raise  # another process gives the answer
-            if stop.reason == _TIME_IS_UP:
-                answer = explain(TerminateReason.TIMEOUT, [], SentenceFilter(message))
-                raise self._timed_out(answer, error) from error
-            log_failure(logging.ERROR, "chat_failed", error, {"conversation_id": context.conversation_id})
-            return _failure(phrases.TROUBLE)
-        finally:
-            _conversation_id.reset(token)
-
     async def _run(
         self,
         agent: AgentDefinition,
         context: AgentContext,
-        message: str,
-        attachments: Sequence[Image | Document],
+        prompt: str | Sequence[Any],
         run_id: str,
         stop: AbortSignal,
         text: SentenceFilter,
@@ -266,10 +262,7 @@ class AgentRunner:
         try:
             result = await self._executor.execute(
                 agent,
-                inputs={
-                    "prompt": [*attachments, message] if attachments else message,
-                    "today": f"{self._today():%A, %Y-%m-%d}",
-                },
+                inputs={"prompt": prompt, "today": f"{self._today():%A, %Y-%m-%d}"},
                 messages=text_history(context),
                 run_id=run_id,
                 user_id=context.user_id,
@@ -395,9 +388,3 @@ def _parsed(made: ToolRecord, trouble: str) -> dict[str, Any]:
         return {"success": True, "data": made.result if found is None else found}
     error = {"code": made.outcome.value, "message": trouble, "details": {"said": made.result}}
     return {"success": False, "error": error}
-
-
-def _offline() -> LLMClient:
-    from maverick.chat.offline import TaskModel
-
-    return TaskModel()

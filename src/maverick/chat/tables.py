@@ -39,8 +39,13 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def _time(*, nullable: bool = False) -> Any:  # noqa: ANN401 - a field of whatever table
-    return Field(default_factory=now, sa_type=UtcDateTime, nullable=nullable)
+def _time() -> Any:  # noqa: ANN401 - a field of whatever table
+    return Field(default_factory=now, sa_type=UtcDateTime, nullable=False)
+
+
+def _json(*, nullable: bool = True) -> Any:  # noqa: ANN401 - a field of whatever table
+    kind = JSON(none_as_null=nullable)
+    return Field(default=None if nullable else ..., sa_column=Column(kind, nullable=nullable))
 
 
 def storable(text: str) -> str:
@@ -76,9 +81,7 @@ class Conversation(SQLModel, table=True):
     """The run that writes into it, if there is one."""
     agent: str = TASKS_AGENT
     """The agent that answers in it."""
-    inputs: dict[str, Any] | None = Field(
-        default=None, sa_column=Column(JSON(none_as_null=True), nullable=True)
-    )
+    inputs: dict[str, Any] | None = _json()
     """The inputs its agent was given with the first message, if it takes any besides words."""
     model: str | None = None
     """The model that was chosen for it last, if one was."""
@@ -99,15 +102,11 @@ class ChatMessage(SQLModel, table=True):
     run_id: str | None = None
     """The run that answered it, or whose answer it is."""
     created_at: datetime = _time()
-    attachments: list[dict[str, str]] | None = Field(
-        default=None, sa_column=Column(JSON(none_as_null=True), nullable=True)
-    )
+    attachments: list[dict[str, str]] | None = _json()
     """The names and media types of what was sent with it, if anything was."""
-    output: Any = Field(default=None, sa_column=Column(JSON(none_as_null=True), nullable=True))
+    output: Any = _json()
     """The answer as JSON values, if its agent declares a type of output."""
-    parts: list[dict[str, Any]] | None = Field(
-        default=None, sa_column=Column(JSON(none_as_null=True), nullable=True)
-    )
+    parts: list[dict[str, Any]] | None = _json()
     """What an answer is made of besides its last words, in order, if it is more than these."""
 
 
@@ -132,8 +131,8 @@ class ToolCall(SQLModel, table=True):
     user_id: str = Field(index=True)
     message_id: int = Field(index=True)
     tool_name: str
-    parameters: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
-    result: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
+    parameters: dict[str, Any] = _json(nullable=False)
+    result: dict[str, Any] = _json(nullable=False)
     duration_ms: int
 
 
@@ -149,11 +148,11 @@ class Change(SQLModel, table=True):
     """The idempotency key of the call that made it."""
     tool_name: str
     arguments_hash: str
-    before: list[dict[str, Any]] = Field(sa_column=Column(JSON, nullable=False))
+    before: list[dict[str, Any]] = _json(nullable=False)
     """The tasks it changed or removed, as they were."""
-    after: list[dict[str, Any]] = Field(sa_column=Column(JSON, nullable=False))
+    after: list[dict[str, Any]] = _json(nullable=False)
     """The tasks it added or changed, as they were then."""
-    result: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
+    result: dict[str, Any] = _json(nullable=False)
     """What the call answered."""
     undone: bool = False
     created_at: datetime = _time()

@@ -87,12 +87,12 @@ class MaverickApp(ConversationApp):
             return
         if message.text.startswith("!"):
             self._sent(message.text)
-            self._tasks.start(session, lambda: session.run_command(message.text[1:].strip()))
+            self._do(session, lambda: session.run_command(message.text[1:].strip()))
         elif session.is_live:
             await self._say(session, message.text)
         elif not await self._asks_for_inputs():
             self._sent(message.text)
-            self._tasks.start(session, lambda: self._send(session, message.text))
+            self._do(session, lambda: self._send(session, message.text))
 
     async def action_new(self) -> None:
         """Start a new conversation with the same agent."""
@@ -139,11 +139,11 @@ class MaverickApp(ConversationApp):
     def action_resume(self, how: str = "") -> None:
         """Resume the run that is shown; ``anyway`` if its agent has changed."""
         session = self.session
-        self._tasks.start(session, lambda: session.resume(accept_changes=how == "anyway"))
+        self._do(session, lambda: session.resume(accept_changes=how == "anyway"))
 
     def action_approve(self) -> None:
         """Ask again about a tool call that was put off."""
-        self._tasks.start(self.session, self.session.decide)
+        self._do(self.session, self.session.decide)
 
     async def action_fork(self) -> None:
         """Fork the run at the turn under the cursor."""
@@ -158,7 +158,7 @@ class MaverickApp(ConversationApp):
                 forked = self._new_session(session.agent)
                 self._show(forked)
                 edit = edited if edited and edited != prompt else None
-                self._tasks.start(forked, lambda: forked.fork(turn, edit, source))
+                self._do(forked, lambda: forked.fork(turn, edit, source))
 
         await self.push_screen(ForkDialog(source, turn, prompt), fork)
 
@@ -198,7 +198,7 @@ class MaverickApp(ConversationApp):
 
     async def action_quit(self) -> None:
         """Quit. Runs are stopped first, and can be resumed."""
-        self.stopped = await self._tasks.stop()
+        self.stopped = await self._stop_all()
         self.exit()
 
     async def _run_slash(self, name: str, argument: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,29 +12,29 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, OptionList
 
-from maverick.exceptions import MaverickError
+from maverick.exceptions import MaverickError, RunChangedError
 from maverick.journal.conversations import ConversationList
 from maverick.runtime.consent import Grants
 from maverick.tui.approval import ask_user
 from maverick.tui.backend import Backend
+from maverick.tui.block import Tone
 from maverick.tui.completion import Completer
 from maverick.tui.conversation import Status
 from maverick.tui.conversation_view import ConversationView
 from maverick.tui.dialogs import InputsDialog
 from maverick.tui.gauge import age
+from maverick.tui.panels import GaugeLine, Sidebar, StatusLine, Welcome
 from maverick.tui.plain_text import one_line
 from maverick.tui.prompt import Completions, PromptBox, SearchBar
 from maverick.tui.session import NOTE, Answer, Question, Session, new_run_id
-from maverick.tui.session_tasks import SessionTasks, show_error
-from maverick.tui.sidebar import Sidebar
-from maverick.tui.status_line import GaugeLine, StatusLine
 from maverick.tui.terminal_driver import TerminalDriver
-from maverick.tui.welcome import Welcome
 
 _FRAME = 1 / 30
 """Seconds between two drawings of what has changed."""
 _RELOAD = 2.0
 """Seconds between two reads of the journal, which other processes write to as well."""
+_STOP_TIMEOUT = 5.0
+"""Seconds that runs have to end when the user quits."""
 GRACE = 0.7
 """Seconds for which no key was pressed before one that answers a question."""
 PROMPT = "prompt"
@@ -81,7 +81,8 @@ class ConversationApp(App[None]):
         self._sessions: list[Session] = []
         self.session = self._new_session(agent)
         """The conversation that is shown."""
-        self._tasks = SessionTasks(clock, self._load_conversations)
+        self._tasks: dict[asyncio.Task[None], Session] = {}
+        """What conversations are doing."""
         self._asking = asyncio.Lock()
         self._state: object = None
         self._status = StatusLine(id="status")
@@ -132,7 +133,10 @@ class ConversationApp(App[None]):
 
     async def on_unmount(self) -> None:
         """Cancel what is left when the screen was closed in another way than by quitting."""
-        await self._tasks.cancel()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Open a conversation."""
@@ -158,6 +162,36 @@ class ConversationApp(App[None]):
     def on_conversation_view_searched(self, message: ConversationView.Searched) -> None:
         """Show the number of matches."""
         self._search.show_matches(message.match, message.matches)
+
+    def _do(self, session: Session, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something with a conversation, in a task of its own; an error is shown there."""
+        session.began_at = self._clock()
+        task = asyncio.create_task(self._done(session, work))
+        self._tasks[task] = session
+        task.add_done_callback(self._tasks.pop)
+
+    async def _done(self, session: Session, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except RunChangedError as error:
+            _show_error(session, f"{error} Or resume it anyway: /resume anyway")
+        except MaverickError as error:
+            _show_error(session, str(error))
+        except Exception as error:  # noqa: BLE001 - a bug is shown too, and the screen stays
+            _show_error(session, f"Internal error: {type(error).__name__}: {error}")
+        await self._load_conversations()
+
+    async def _stop_all(self) -> list[Session]:
+        """Stop runs and cancel the rest; returns the conversations whose run can be resumed."""
+        live = [session for session in self._tasks.values() if session.is_live]
+        for task, session in self._tasks.items():
+            if session.is_busy:
+                session.stop()
+            else:
+                task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_STOP_TIMEOUT)
+        return [session for session in live if session.model.can_resume]
 
     def _new_session(self, agent: str) -> Session:
         async def ask(question: Question) -> Answer | None:
@@ -188,7 +222,7 @@ class ConversationApp(App[None]):
         self._show(session)
         self._prompt.focus()
         if known is None:
-            self._tasks.start(session, lambda: session.open(run_id))
+            self._do(session, lambda: session.open(run_id))
 
     async def _asks_for_inputs(self) -> bool:
         """Ask for the agent's inputs, if it takes more than a prompt; says whether it does."""
@@ -200,7 +234,7 @@ class ConversationApp(App[None]):
 
         def start(inputs: Mapping[str, Any] | None) -> None:
             if inputs is not None:
-                self._tasks.start(session, lambda: session.start(inputs))
+                self._do(session, lambda: session.start(inputs))
 
         await self.push_screen(InputsDialog(session.agent, declared), start)
         return True
@@ -220,7 +254,7 @@ class ConversationApp(App[None]):
     def _show_problems(self) -> None:
         self._backend.agents()
         for problem in self._backend.problems():
-            show_error(self.session, problem)
+            _show_error(self.session, problem)
 
     async def _load_conversations(self) -> None:
         try:
@@ -242,7 +276,7 @@ class ConversationApp(App[None]):
         record = self._listed.find(session.run_id)
         left = not session.is_live and session.model.status is Status.LEFT
         if record is not None and left and record.entries > session.entries:
-            self._tasks.start(session, lambda: session.open(record.run_id))
+            self._do(session, lambda: session.open(record.run_id))
 
     def _is_stuck(self) -> bool:
         """Whether the terminal takes nothing at the moment: runs go on, and are drawn when it does again."""
@@ -269,3 +303,7 @@ class ConversationApp(App[None]):
         # Textual would print the traceback with the values of all variables. Whoever started the screen reports the
         # error in a line.
         self._close_messages_no_wait()
+
+
+def _show_error(session: Session, text: str) -> None:
+    session.model.remark(one_line(text), Tone.BAD)
