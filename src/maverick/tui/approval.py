@@ -7,7 +7,6 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import Any, ClassVar, TypeVar
 
 from rich.text import Text
@@ -40,28 +39,21 @@ _COLOURS = {LineStyle.ADDED: "green", LineStyle.REMOVED: "red", LineStyle.HUNK: 
 async def ask_user(
     app: App[None], question: Question, grace: float, stop: Callable[[], None]
 ) -> Answer | None:
-    """What the user decides about a tool call, and for how long; ``None`` for later.
-
-    Args:
-        app: The screen.
-        question: The tool call.
-        grace: For how many seconds no key was pressed before one that counts.
-        stop: Stops the run, if that is what the user wants.
-    """
+    """What the user decides about a tool call, and for how long; ``None`` for later, or when they stop the run."""
     while True:
         choice = await _answer(app, ApprovalDialog(question, grace))
         if choice in _DECISIONS:
             return _DECISIONS[choice]
-        if choice is ApprovalChoice.DENY_WITH_REASON:
+        if choice == "reason":
             title = f"Deny {question.tool_name}"
             why = await _answer(app, TextDialog(title, "What the model is told:", action="denies"))
             if why is not None:
                 return ApprovalAnswer(approved=False, reason=why), None
-        elif choice is ApprovalChoice.EDIT:
+        elif choice == "edit":
             if (edited := await _edited(app, question)) is not None:
                 return ApprovalAnswer(approved=True, arguments=edited), None
         else:
-            if choice is ApprovalChoice.STOP:
+            if choice == "stop":
                 stop()
             return None
 
@@ -99,28 +91,15 @@ async def _answer(app: App[None], dialog: ModalScreen[R]) -> R | None:
         raise
 
 
-class ApprovalChoice(StrEnum):
-    """The answer to a question about a tool call."""
-
-    APPROVE = "approve"
-    SESSION = "session"
-    PROJECT = "project"
-    DENY = "deny"
-    DENY_WITH_REASON = "reason"
-    EDIT = "edit"
-    LATER = "later"
-    STOP = "stop"
-
-
-_DECISIONS: Mapping[ApprovalChoice | None, Answer] = {
-    ApprovalChoice.APPROVE: (ApprovalAnswer(approved=True), None),
-    ApprovalChoice.SESSION: (ApprovalAnswer(approved=True), GrantScope.SESSION),
-    ApprovalChoice.PROJECT: (ApprovalAnswer(approved=True), GrantScope.PROJECT),
-    ApprovalChoice.DENY: (ApprovalAnswer(approved=False), None),
+_DECISIONS: Mapping[str | None, Answer] = {
+    "approve": (ApprovalAnswer(approved=True), None),
+    "session": (ApprovalAnswer(approved=True), GrantScope.SESSION),
+    "project": (ApprovalAnswer(approved=True), GrantScope.PROJECT),
+    "deny": (ApprovalAnswer(approved=False), None),
 }
 
 
-class ApprovalDialog(ModalScreen[ApprovalChoice]):
+class ApprovalDialog(ModalScreen[str]):
     """Asks about a tool call, and shows all of it. What allows more than this call has to be confirmed.
 
     Args:
@@ -190,7 +169,7 @@ class ApprovalDialog(ModalScreen[ApprovalChoice]):
     def action_answer(self, answer: str) -> None:
         """Answer; what allows more than this call has to be confirmed."""
         if answer not in tuple(GrantScope) or answer == self._chosen:
-            _ = self.dismiss(ApprovalChoice(answer))
+            _ = self.dismiss(answer)
         elif answer in self._question.scopes:
             self._choose(answer)
 

@@ -37,15 +37,7 @@ _IN_TURN = (Mode.PLAN, Mode.ASK, Mode.ACCEPT_EDITS)
 
 
 class Chooser:
-    """Asks the user to choose, and does what they choose.
-
-    Args:
-        app: The screen.
-        backend: What is chosen for.
-        session: The conversation that is shown.
-        begin: Begins a conversation with an agent.
-        moved: Called after the folder has changed.
-    """
+    """Asks the user to choose, and does what they choose; ``moved`` is called after the folder has changed."""
 
     def __init__(
         self,

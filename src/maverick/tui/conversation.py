@@ -29,7 +29,7 @@ from maverick.loop.events import (
 )
 from maverick.loop.limits import Limits
 from maverick.loop.prefix import PrefixReason
-from maverick.loop.result import RESUMABLE, AgentResult, TerminateReason, ToolOutcome
+from maverick.loop.result import RESUMABLE, TerminateReason, ToolOutcome
 from maverick.model import Message, Part, Role, Thought, ToolCall
 from maverick.model.message import describe_part
 from maverick.model.untrusted import unmarked
@@ -118,9 +118,13 @@ class ConversationModel:
             tool.revision += 1
             self.revision += 1
 
-    def remark(self, words: str, tone: Tone = Tone.PLAIN) -> None:
-        """Add a remark."""
-        self._add(Remark(run_id=self.run_id, turn=self._turn, words=words, tone=tone))
+    def remark(self, words: str, tone: Tone = Tone.PLAIN, event: AgentActivityEvent | None = None) -> None:
+        """Add a remark, perhaps about an event."""
+        depth = 0
+        if event is not None:
+            self._hush(event)
+            depth = self._depth(event)
+        self.blocks.append(Remark(run_id=self.run_id, turn=self._turn, depth=depth, words=words, tone=tone))
         self.revision += 1
 
     def queue(self, words: str) -> None:
@@ -137,14 +141,8 @@ class ConversationModel:
 
     def begin_command(self, command: str) -> ToolUse:
         """Show a command of the user's own, which is about to run."""
-        tool = ToolUse(
-            run_id=self.run_id, turn=self._turn, call_id=f"!{len(self.blocks)}", name="!", arguments={}
-        )
-        tool.arguments["command"] = command
-        self._tools["", tool.call_id] = tool
-        self._add(tool)
         self.revision += 1
-        return tool
+        return self._add_tool("", ToolCall(f"!{len(self.blocks)}", "!", {"command": command}), self._turn)
 
     def end_command(self, tool: ToolUse, result: str, outcome: ToolOutcome, seconds: float) -> None:
         """Show how a command of the user's own has ended."""
@@ -195,19 +193,17 @@ class ConversationModel:
     def _run_resumed(self, event: RunResumed) -> None:
         if self._depth(event) == 0:
             self.status, self.reason = Status.RUNNING, None
-            self._remark_on(event, "resumed")
+            self.remark("resumed", event=event)
 
     def _turn_started(self, event: TurnStart) -> None:
         self._hush(event)
         if self._depth(event) == 0:
             self._turn = self.gauge.turns = event.turn_number
-            self._add(TurnMark(run_id=self.run_id, turn=self._turn))
+            self.blocks.append(TurnMark(run_id=self.run_id, turn=self._turn))
 
-    def _chunk(self, event: ContentChunk) -> None:
-        self._say(event, Speaker.ANSWER, event.content)
-
-    def _thinking(self, event: Thinking) -> None:
-        self._say(event, Speaker.THOUGHT, event.content)
+    def _words_came(self, event: ContentChunk | Thinking) -> None:
+        speaker = Speaker.ANSWER if isinstance(event, ContentChunk) else Speaker.THOUGHT
+        self._say(event, speaker, event.content)
 
     def _tool_asked(self, event: ApprovalRequested) -> None:
         tool = self._tool(event, event.tool_call)
@@ -234,11 +230,11 @@ class ConversationModel:
             _settle(tool, event.result, event.outcome, event.duration_ms)
 
     def _server_tool_used(self, event: ServerToolUsed) -> None:
-        self._remark_on(event, str(event.use), Tone.BAD if event.use.error else Tone.PLAIN)
+        self.remark(str(event.use), Tone.BAD if event.use.error else Tone.PLAIN, event=event)
 
     def _sources_cited(self, event: SourcesCited) -> None:
         for number, citation in enumerate(event.citations, 1):
-            self._remark_on(event, f"[{number}] {citation}")
+            self.remark(f"[{number}] {citation}", event=event)
 
     def _error_came(self, event: ErrorEvent) -> None:
         self._error = str(event.error)
@@ -247,7 +243,9 @@ class ConversationModel:
         words = self._speaking.pop(event.run_id, None)
         if words is not None:  # the partial answer is discarded
             self.blocks = [block for block in self.blocks if not _is_same_answer(block, words)]
-        self._remark_on(event, f"{self._error} Retrying in about {duration(event.delay)}.".lstrip(), Tone.BAD)
+        self.remark(
+            f"{self._error} Retrying in about {duration(event.delay)}.".lstrip(), Tone.BAD, event=event
+        )
 
     def _usage_counted(self, event: UsageUpdated) -> None:
         if self._depth(event) == 0:
@@ -256,11 +254,11 @@ class ConversationModel:
     def _compacted(self, event: Compacted) -> None:
         if self._depth(event) == 0:
             self.gauge.context_tokens = event.context_tokens
-        self._remark_on(event, "the conversation was compacted")
+        self.remark("the conversation was compacted", event=event)
 
     def _prefix_changed(self, event: PrefixChanged) -> None:
         if event.tokens and event.reason is not PrefixReason.CONDENSED:  # which is told already
-            self._remark_on(event, f"{event.reason}: about {event.tokens:,} tokens not cached")
+            self.remark(f"{event.reason}: about {event.tokens:,} tokens not cached", event=event)
 
     def _message_added(self, event: MessageAdded) -> None:
         if self._depth(event) == 0:
@@ -269,10 +267,9 @@ class ConversationModel:
 
     def _run_ended(self, event: RunEnd) -> None:
         self._hush(event)
-        if self._depth(event) == 0:
-            self._end(event, event.result)
-
-    def _end(self, event: RunEnd, result: AgentResult[Any]) -> None:
+        if self._depth(event) > 0:
+            return
+        result = event.result
         spoken = any(
             isinstance(block, Words) and block.speaker is Speaker.ANSWER and block.turn == self._turn
             for block in reversed(self.blocks)
@@ -286,28 +283,21 @@ class ConversationModel:
             self.park()
         elif result.success:
             self.status = Status.COMPLETE
-            self._remark_on(event, f"complete: {summary(result)}", Tone.GOOD)
+            self.remark(f"complete: {summary(result)}", Tone.GOOD, event=event)
         else:
             self.status = Status.STOPPED
             if result.terminate_reason is not TerminateReason.ABORTED:
-                self._remark_on(event, result.error or result.terminate_reason.value, Tone.BAD)
+                self.remark(result.error or result.terminate_reason.value, Tone.BAD, event=event)
             again = ". /resume goes on" if self.can_resume else ""
-            self._remark_on(event, f"stopped: {summary(result)}{again}")
+            self.remark(f"stopped: {summary(result)}{again}", event=event)
 
     def _depth(self, event: AgentActivityEvent) -> int:
         return max(len(event.agent) - len(self._path), 0)
 
-    def _add(self, block: Block) -> None:
-        self.blocks.append(block)
-
     def _add_words(self, text: str, turn: int, speaker: Speaker) -> None:
         """Show a complete message."""
-        self._add(Words(run_id=self.run_id, turn=turn, speaker=speaker, pieces=[text], is_whole=True))
-
-    def _remark_on(self, event: AgentActivityEvent, words: str, tone: Tone = Tone.PLAIN) -> None:
-        self._hush(event)
-        self._add(
-            Remark(run_id=self.run_id, turn=self._turn, depth=self._depth(event), words=words, tone=tone)
+        self.blocks.append(
+            Words(run_id=self.run_id, turn=turn, speaker=speaker, pieces=[text], is_whole=True)
         )
 
     def _say(self, event: AgentActivityEvent, speaker: Speaker, text: str) -> None:
@@ -316,7 +306,7 @@ class ConversationModel:
             self._hush(event)
             words = Words(run_id=self.run_id, turn=self._turn, depth=self._depth(event), speaker=speaker)
             self._speaking[event.run_id] = words
-            self._add(words)
+            self.blocks.append(words)
         words.say(text)
 
     def _hush(self, event: AgentActivityEvent) -> None:
@@ -326,23 +316,26 @@ class ConversationModel:
             words.end()
 
     def _hush_all(self) -> None:
-        while self._speaking:
-            _, words = self._speaking.popitem()
+        for words in self._speaking.values():
             words.end()
+        self._speaking.clear()
 
     def _tool(self, event: AgentActivityEvent, call: ToolCall) -> ToolUse:
         self._hush(event)
-        tool = self._tools.get((event.run_id, call.id))
-        if tool is None:
-            tool = self._tools[event.run_id, call.id] = ToolUse(
-                run_id=self.run_id,
-                turn=self._turn,
-                depth=self._depth(event),
-                call_id=call.id,
-                name=call.tool_name,
-                arguments=call.arguments,
-            )
-            self._add(tool)
+        known = self._tools.get((event.run_id, call.id))
+        return known or self._add_tool(event.run_id, call, self._turn, self._depth(event))
+
+    def _add_tool(self, run_id: str, call: ToolCall, turn: int, depth: int = 0) -> ToolUse:
+        tool = ToolUse(
+            run_id=self.run_id,
+            turn=turn,
+            depth=depth,
+            call_id=call.id,
+            name=call.tool_name,
+            arguments=call.arguments,
+        )
+        self._tools[run_id, call.id] = tool
+        self.blocks.append(tool)
         return tool
 
     def _show_messages(self, messages: Iterable[Message]) -> None:
@@ -359,11 +352,7 @@ class ConversationModel:
 
     def _show_part(self, role: Role, part: Part) -> None:
         if isinstance(part, ToolCall):
-            tool = ToolUse(
-                run_id=self.run_id, turn=0, call_id=part.id, name=part.tool_name, arguments=part.arguments
-            )
-            self._tools["", part.id] = tool
-            self._add(tool)
+            self._add_tool("", part, turn=0)
         elif said := describe_part(part):
             answer = Speaker.THOUGHT if isinstance(part, Thought) else Speaker.ANSWER
             speaker = Speaker.USER if role is Role.USER else answer
@@ -373,8 +362,8 @@ class ConversationModel:
         RunStart: _run_started,
         RunResumed: _run_resumed,
         TurnStart: _turn_started,
-        ContentChunk: _chunk,
-        Thinking: _thinking,
+        ContentChunk: _words_came,
+        Thinking: _words_came,
         ApprovalRequested: _tool_asked,
         ApprovalGiven: _tool_decided,
         ToolCallStart: _tool_started,

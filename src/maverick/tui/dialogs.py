@@ -20,22 +20,14 @@ from maverick.loop.inputs import REQUIRED
 from maverick.tui.backend import Choice
 from maverick.tui.keys import GROUPS, MARKS
 from maverick.tui.plain_text import one_line
-from maverick.tui.prompt import PromptBox
+from maverick.tui.prompt import PromptBox, quiet_input
 
 _LONGEST_OFFER = 20_000
 """Characters that can be edited without a delay after each key."""
 
 
 class TextDialog(ModalScreen[str | None]):
-    """Asks for a text.
-
-    Args:
-        title: What it is about.
-        label: What to write.
-        text: What it begins with.
-        action: What Enter does.
-        may_be_empty: Whether no text is an answer, too.
-    """
+    """Asks for a text; ``action`` says what Enter does with it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel")]
 
@@ -68,13 +60,7 @@ class TextDialog(ModalScreen[str | None]):
 
 
 class ForkDialog(TextDialog):
-    """Asks which prompt to put before a turn; an empty one leaves the run as it was.
-
-    Args:
-        run_id: The run.
-        turn: The turn.
-        prompt: The user's prompt before that turn.
-    """
+    """Asks which prompt to put before a turn; an empty one leaves the run as it was."""
 
     def __init__(self, run_id: str, turn: int, prompt: str) -> None:
         offered = prompt if len(prompt) <= _LONGEST_OFFER else ""
@@ -89,12 +75,7 @@ class ForkDialog(TextDialog):
 
 
 class InputsDialog(ModalScreen[dict[str, Any] | None]):
-    """Asks for the inputs of an agent that takes more than a prompt.
-
-    Args:
-        agent: The agent's name.
-        declared: Its inputs.
-    """
+    """Asks for the inputs of an agent that takes more than a prompt."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel")]
 
@@ -112,9 +93,7 @@ class InputsDialog(ModalScreen[dict[str, Any] | None]):
                     description = f": {spec.description}" if spec.description else ""
                     default = "" if spec.default is REQUIRED else f" (default: {spec.default!r})"
                     yield Label(f"{name}{description}{default}", markup=False)
-                    field = Input(id=f"input-{name}", compact=True)
-                    field.cursor_blink = False
-                    yield field
+                    yield quiet_input(id=f"input-{name}")
             yield Label(
                 "Enter goes to the next input and, after the last, starts. Esc cancels", classes="hint"
             )
@@ -145,14 +124,7 @@ def _read(spec: Declared, text: str) -> object:
 
 
 class ChoiceDialog(ModalScreen[str | None]):
-    """Asks for one of several things; typing narrows the list.
-
-    Args:
-        title: What is chosen.
-        choices: What there is.
-        current: What is chosen now.
-        free: Whether what is typed may be something else.
-    """
+    """Asks for one of several things; typing narrows the list, or is the answer itself if that is ``free``."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "Cancel"),
@@ -173,9 +145,7 @@ class ChoiceDialog(ModalScreen[str | None]):
         """The list, below what narrows it."""
         with Vertical(classes="dialog"):
             yield Label(self._title, classes="title", markup=False)
-            wanted = Input(placeholder="type to narrow the list", compact=True)
-            wanted.cursor_blink = False
-            yield wanted
+            yield quiet_input(placeholder="type to narrow the list")
             yield OptionList(classes="choices", compact=True)
             other = ", or takes what you have typed" if self._free else ""
             yield Label(f"↑ ↓ move, Enter chooses{other}, Esc cancels", classes="hint")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -16,6 +16,13 @@ from textual.widgets.option_list import Option
 from maverick.tui.completion import Completer, Offer
 from maverick.tui.keys import PROMPT, SEARCH, bindings
 from maverick.tui.plain_text import one_line
+
+
+def quiet_input(**options: Any) -> Input:
+    """A line to type in, whose cursor does not blink: an idle screen sends nothing over a slow connection."""
+    line = Input(compact=True, **options)
+    line.cursor_blink = False
+    return line
 
 
 class PromptBox(TextArea):
@@ -51,7 +58,7 @@ class PromptBox(TextArea):
         super().__init__(
             text, soft_wrap=True, show_line_numbers=False, compact=True, placeholder=placeholder, id=id
         )
-        self.cursor_blink = False  # an idle screen sends nothing over a slow connection
+        self.cursor_blink = False
         self.sent: list[str] = []
         """The prompts that were sent, oldest first."""
         self._back = 0
@@ -149,12 +156,7 @@ class PromptBox(TextArea):
 
 
 class Completions(OptionList, can_focus=False):
-    """What the text at the prompt may become, above it.
-
-    Args:
-        completer: Finds it.
-        id: Its id on the screen.
-    """
+    """What the text at the prompt may become, above it."""
 
     def __init__(self, completer: Completer, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id, compact=True)
@@ -169,12 +171,7 @@ class Completions(OptionList, can_focus=False):
         return None if self.highlighted is None else self._offers[self.highlighted]
 
     def show(self, text: str, *, first: bool) -> None:
-        """Show what a line may become.
-
-        Args:
-            text: The line, up to the cursor.
-            first: Whether it is the first line, where commands are.
-        """
+        """Show what a line may become, up to the cursor; commands are in the first one."""
         if text == self._text:
             return
         self._text = text
@@ -216,9 +213,7 @@ class SearchBar(Horizontal):
     def compose(self) -> ComposeResult:
         """The text and the number of matches."""
         yield Label("/")
-        wanted = Input(placeholder="search", compact=True, id="wanted")
-        wanted.cursor_blink = False
-        yield wanted
+        yield quiet_input(placeholder="search", id="wanted")
         yield Label("", id="matches")
 
     def open(self, wanted: str = "") -> None:
