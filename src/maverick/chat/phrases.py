@@ -144,6 +144,11 @@ def undone(titles: Sequence[str], removed: Sequence[str], *, returned: bool) -> 
     return f"I've undone that: {_several(titles)} {_is(titles)} {'back on your list' if returned else 'as before'}."
 
 
+def other_change(title: str) -> str:
+    """The last change was not to the task that was named."""
+    return f"My last change was to '{shortened(title)}'. Say 'undo' if you want me to undo that one."
+
+
 def redone(titles: Sequence[str]) -> str:
     """The change that was undone last was made again."""
     return f"I've made that change again: {_several(titles)}."

@@ -129,5 +129,9 @@ class AllTasks(Arguments):
     ] = []
 
 
-class NoArguments(Arguments):
-    """Nothing."""
+class UndoChange(Arguments):
+    """Which change is undone: the last one, whatever it was."""
+
+    about: Annotated[
+        Reference | None, Field(description="Undo it only if it was a change to the task with this title.")
+    ] = None

@@ -20,8 +20,8 @@ from maverick.chat.task_arguments import (
     AllTasks,
     Arguments,
     ListTasks,
-    NoArguments,
     OneTask,
+    UndoChange,
     UpdateTask,
 )
 from maverick.chat.tasks import (
@@ -32,6 +32,7 @@ from maverick.chat.tasks import (
     find_each,
     find_matches,
     find_named,
+    is_about,
     nearest,
     same_title,
     state_of,
@@ -344,11 +345,14 @@ _BULK: Mapping[str, tuple[bool | None, str, str]] = {
 """For each operation: whether it is for complete tasks, what they are called, and what is done to them."""
 
 
-def _undo(session: TaskSession, _: NoArguments) -> dict[str, Any]:
-    undone = session.changes.undo_last(session.tasks)
-    if undone is None:
+def _undo(session: TaskSession, given: UndoChange) -> dict[str, Any]:
+    change = session.changes.last()
+    if change is None:
         raise TaskRefusedError("nothing_to_undo", phrases.NOTHING_TO_UNDO)
-    change, tasks = undone
+    titles = [str(state["title"]) for state in (*change.before, *change.after)]
+    if given.about is not None and not any(is_about(given.about, title) for title in titles):
+        raise TaskRefusedError("nothing_to_undo", phrases.other_change(titles[-1]))
+    tasks = session.changes.undo(change, session.tasks)
     kept = {state["id"] for state in change.before}
     removed = [state["title"] for state in change.after if state["id"] not in kept]
     removed_before = {state["id"] for state in change.before} - {state["id"] for state in change.after}
@@ -387,7 +391,7 @@ CHANGE_ALL = TaskTool(
     _change_all,
     destructive=True,
 )
-UNDO_LAST = TaskTool(UNDO, "Undo the last change to the user's tasks.", NoArguments, _undo)
+UNDO_LAST = TaskTool(UNDO, "Undo the last change to the user's tasks.", UndoChange, _undo)
 
 TASK_TOOLS: tuple[TaskTool[Any], ...] = (ADD, LIST, COMPLETE, UPDATE, DELETE, CHANGE_ALL, UNDO_LAST)
 """Every tool of the task server."""

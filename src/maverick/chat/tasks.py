@@ -25,6 +25,7 @@ UNDO = "undo_last_change"
 """The name of the undo tool; its own changes cannot be undone."""
 _MOST_STEPS = 1000
 """Changes that are looked at to find what can be made again."""
+_ARTICLES = frozenset(("a", "an", "the", "my", "our", "your", "some"))
 _FILLERS = frozenset(
     re.findall(
         r"\w+",
@@ -221,19 +222,16 @@ class ChangeLog:
         self._session.add(change)
         self._session.flush()
 
-    def undo_last(self, tasks: TaskStore) -> tuple[Change, list[Task]] | None:
-        """Undo the last change that is not undone yet; returns it and the restored tasks, if there was one."""
-        query = (
-            select(Change)
-            .where(Change.user_id == self._user_id, col(Change.undone).is_(False))
-            .order_by(col(Change.id).desc())
-        )
-        change = self._session.exec(query.limit(1)).first()
-        if change is None:
-            return None
+    def last(self) -> Change | None:
+        """The last change that is not undone yet."""
+        query = select(Change).where(Change.user_id == self._user_id, col(Change.undone).is_(False))
+        return self._session.exec(query.order_by(col(Change.id).desc()).limit(1)).first()
+
+    def undo(self, change: Change, tasks: TaskStore) -> list[Task]:
+        """Undo a change; returns the restored tasks."""
         change.undone = True
         self._session.add(change)
-        return change, tasks.restore(change.before, change.after)
+        return tasks.restore(change.before, change.after)
 
     def redo_last(self, tasks: TaskStore) -> list[Task] | None:
         """Make the change again that was undone last; ``None`` if none was, or another was made since."""
@@ -257,8 +255,12 @@ def state_of(task: Task) -> dict[str, Any]:
 
 
 def same_title(title: str, tasks: Sequence[Task]) -> Task | None:
-    """The first task that has this title, whatever its case and punctuation."""
-    return next((task for task in tasks if _plain(task.title) == _plain(title)), None)
+    """The first task that has this title, whatever its case, punctuation and articles."""
+    return next((task for task in tasks if _bare(task.title) == _bare(title)), None)
+
+
+def _bare(title: str) -> list[str]:
+    return [word for word in _plain(title).split() if word not in _ARTICLES]
 
 
 def find_named(query: str, tasks: Sequence[Task], today: date) -> list[Task]:
@@ -321,6 +323,11 @@ def find_each(query: str, tasks: Sequence[Task], today: date) -> list[Task]:
     found = [find_matches(part, tasks, today) for part in parts if part]
     each = {task.id: task for matches in found for task in matches}
     return list(each.values()) if len(each) == len(found) and all(len(m) == 1 for m in found) else []
+
+
+def is_about(query: str, title: str) -> bool:
+    """Whether a title has all the words."""
+    return _has_all(_words(query), _words(title))
 
 
 def nearest(query: str, tasks: Sequence[Task]) -> Task | None:

@@ -162,7 +162,8 @@ _LOOKING = ("list", "look_up")
 """The readers that change nothing."""
 _GRAMMAR = r"""
 # Undoing.
-undo:           (?!(add|create|new|remind|remember|put|rename|delete|complete|mark)\b)(.*\b|)undo\b.*
+undo:           (?!(add|create|new|remind|remember|put|rename|delete|complete|mark)\b)(.*\b|)undo\b( (it|that|this|them|please|again|now|[the |my |your ][last ](one|change|thing|action|last)))*
+undo_change:    undo [what you did to |the change to ]{task}
 undo:           [(oops|sorry|wait|no|hmm|oh),? ][i ](take|bring|put|get|change|give[ me]|want|need) (that|it|them|this) back[ again]
 undo:           [(oops|sorry|wait|no|hmm|oh),? ](restore|revert|reverse|roll back|take back) (it|that|this|them|(the|my) last .*)
 undo:           i (didn't|did not) mean (that|it|to[ do (that|it)])
@@ -220,7 +221,7 @@ reopen:         (mark|set) {task} [back ](as|to) (not [yet ]{done}|undone|incomp
 reopen:         {task} (isn't|is not|wasn't|is still not|hasn't been|aren't|are not) {done}[ yet| after all]
 reopen:         i (haven't|have not|didn't|did not|never) [actually ]({did}|do|finish|complete) {task}[ yet| after all]
 reopen:         i('m| am) not [yet ](done|finished) with {task}[ yet]
-reopen:         i (haven't|have not|didn't|did not|never) [actually ](?P<task>(?!mean\b)\w+ .+?)[ yet| after all][, (so )?[please ]put it back]
+reopen:         i (haven't|have not|didn't|did not|never) [actually ](?P<task>(?!(mean|say|ask|want|know|think)\b)\w+ .+?)[ yet| after all][, (so )?[please ]put it back]
 complete:       [.+(,|;) [so |and |please ]]{tick} {task} [off ][as |to |off as |off ][be ]{done}
 complete:       (tick|check|cross|strike|mark)[ off| out] {task}( off| out)
 complete:       {subject}['s been|'s| is| are| has been| have been| was| were| got] [now |all |already |finally ]({done}|{settled})
@@ -266,9 +267,9 @@ add:            [super |very |really ](?P<what>(urgent|important|high priority|l
 add_dated:      (?P<when>today|tonight|tomorrow|this weekend|[on |for ](sun|mon|tues|wednes|thurs|fri|satur)day) ?(:|-) ?{what}
 add:            (put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) (my|the|our|there)\b.*)
 add_whole:      remind (?!(me|us|to|that|about|of|on|at|every|myself)\b).+
-add:            {remind}[ to| about| that i {must}|:] {what}
+add:            {remind}[ to| about| of| that i {must}|:] {what}
 add:            (i|we)['ve| have] [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}
-add:            (i|we) [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}
+add:            (?!we (\w+ )?(should|ought))(i|we) [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}
 add:            (gotta|must|need to|have to) {what}
 schedule:       (schedule|plan|book) {what}
 add_deed:       {what}

@@ -37,6 +37,15 @@ _ASKED_WHICH = re.compile(
 _ASKED_IF_MEANT = re.compile(
     r"I couldn't find a task about '(?P<said>[^\n]*)' in your list\. Did you mean '(?P<task>[^\n]*)'\?$"
 )
+_ASKED_UNDO = re.compile(r"Shall I undo my last change, to '(?P<task>.*)'\?$")
+_CHANGES = re.compile(
+    r"(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w))+)' (?:to your list\. Anything|now has|as complete\.|from your tasks\.)"
+)
+"""The tasks that an answer says were changed."""
+_OBJECTS = re.compile(
+    r"\b(?:no|nope|nah|not|never|\w+n't|wrong|other|mean|meant|mistake|oops|wait|stop|hang on|why|huh|hmm+|keep|leave|forget|mind)\b",
+    re.IGNORECASE,
+)
 _ASKED_WHETHER = re.compile(r"Shall I (?:add|mark|delete|change) '.*\?$", re.DOTALL)
 _MOVE = re.compile(
     r"(?:postpone|delay|defer|put off|reschedule|snooze|push back|push|move) (?P<task>(?!.* (?:to|until|till) ).+?)"
@@ -48,9 +57,10 @@ _HEDGE = re.compile(
     re.IGNORECASE,
 )
 _INTENT = re.compile(
-    r"i(?:'ll| will|'m going to| am going to|'m gonna| plan to| might| may| wanna| still (?:need|have) to)\s+",
+    r"i(?:'ll| will|'m going to| am going to|'m gonna| plan to| want to|'d like to| would like to| hope to| might| may| wanna| still (?:need|have) to)\s+",
     re.IGNORECASE,
 )
+_IS_COMMAND = re.compile(r"(?:change|set|update|move|rename|make (?:the|my|it)) ", re.IGNORECASE)
 _QUESTIONS: Mapping[str, str] = {
     "add_task": "Shall I add '{title}' to your list?",
     "complete_task": "Shall I mark '{task}' as complete?",
@@ -87,10 +97,11 @@ def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meani
         return Meaning(Kind.UNSUPPORTED)
     return (
         _answer_to_question(said, answered, said_before[:_LONGEST], today)
-        or _small_talk(said)
+        or _small_talk(said, answered)
         or _other_task(said, answered, said_before[:_LONGEST], today)
         or _request(said, answered, today)
         or _asked_back(said, answered, today)
+        or _objection(said, answered)
         or Meaning(Kind.UNSUPPORTED)
     )
 
@@ -125,9 +136,20 @@ def _other_task(said: str, answered: str, said_before: str, today: date) -> Mean
     return Meaning(Kind.REQUEST, [*back, changed])
 
 
-def _small_talk(said: str) -> Meaning | None:
+def _small_talk(said: str, answered: str) -> Meaning | None:
     kind = small_talk(said)
-    return None if kind is None else Meaning(kind)
+    if kind is None:
+        return None
+    is_refusal = kind is Kind.DECLINED or (is_answer(said) and "Anything else?" not in answered)
+    return _objection(said, answered) if is_refusal and _CHANGES.search(answered) else Meaning(kind)
+
+
+def _objection(said: str, answered: str) -> Meaning | None:
+    """Whether to undo what was just changed: a few words that are not understood, but are no consent."""
+    changes = _CHANGES.findall(answered)
+    if not changes or len(said.split()) > 5 or not _OBJECTS.search(said):
+        return None
+    return Meaning(Kind.UNSURE, words=f"Shall I undo my last change, to '{changes[-1]}'?")
 
 
 def _request(said: str, answered: str, today: date) -> Meaning | None:
@@ -160,7 +182,11 @@ def _guess(said: str, answered: str, today: date) -> Sequence[RequestedCall]:
     text = plain_request(said).rstrip("?")
     certain = _HEDGE.sub("", text)
     meant = _INTENT.sub("", certain)
-    if meant != certain or begins_with_deed(meant) or _is_dated(meant, today):
+    if (
+        meant != certain
+        or (begins_with_deed(meant) and not _IS_COMMAND.match(meant))
+        or _is_dated(meant, today)
+    ):
         return understand(f"add {meant}", "", today) or ()
     if certain == plain_request(said):
         certain = _SOMEBODY.sub("I ", certain, count=1)
@@ -193,6 +219,8 @@ def _answer_to_question(said: str, answered: str, said_before: str, today: date)
     elif asked := _ASKED_IF_MEANT.search(answered):
         meant = _completed(_about(said_before, asked["said"], today), asked["task"])
         offered = meant.calls if meant else ()
+    elif asked := _ASKED_UNDO.search(answered):
+        offered = [RequestedCall("undo_last_change", {"about": asked["task"]})]
     elif _ASKED_WHETHER.search(answered):
         offered = _guess(said_before, "", today)
     rather = _RATHER.fullmatch(plain_request(said)) if offered else None

@@ -54,6 +54,8 @@ def add(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
 
 def _are_several(items: Sequence[str], today: date) -> bool:
     """Whether each is a task of its own: three things to get, or deeds, or each with its own date."""
+    if any(mark in item for item in items for mark in "()"):
+        return False
     if len(items) > 2 and all(_is_thing(item, today) for item in items):
         return True
     if len(items) < 2 or any(quoted(item) for item in items):
@@ -94,14 +96,14 @@ def schedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
 
 def add_deed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task to add, if it is something to do and says when."""
-    is_clear = begins_with_deed(match["what"]) and not _ALSO_COMMAND.match(match["what"])
+    is_clear = begins_with_deed(match["what"]) and not _NO_DEED.search(match["what"])
     return schedule(heard, match) if is_clear else None
 
 
-_ALSO_COMMAND = re.compile(
-    r"(?:bring|change|check|clear|close|finish|move|open|set(?! up)|update)\b", re.IGNORECASE
+_NO_DEED = re.compile(
+    r"^(?:bring|change|check|clear|close|finish|move|open|set(?! up)|update)\b|\byou\b", re.IGNORECASE
 )
-"""Things to do that begin as requests about tasks do."""
+"""What begins as requests about tasks do, or is said to us: "call you tomorrow"."""
 
 
 def add_whole(heard: Heard, _match: re.Match[str]) -> list[RequestedCall] | None:
@@ -139,7 +141,8 @@ _AROUND_TITLE = re.compile(
 )
 """What may stand around a title in quotation marks."""
 _REFERS = re.compile(
-    r"(?:it|that|this|them|these|one|an?|some ?things?(?: for me| else| new)?)", re.IGNORECASE
+    r"(?:(?:it|that|this|them|these|one|an?|(?:the )?same|some ?things?(?: for me| else| new)?)?(?: ?(?:again|more|too|thing))?)",
+    re.IGNORECASE,
 )
 
 
@@ -156,7 +159,8 @@ _DATED = re.compile(r"\b(?:(?:on|by) (?:mon|tues|wednes|thurs|fri|satur|sun)day|
 _NO_TITLE = re.compile(
     r"[.!?] +\w|\b(?:tasks?|to-?dos?|reminders?|deadline|due|priority|yesterday|already|my list|the list|please)\b|(?:^|\s)['\"“‘][^'\"”’]+['\"”’] +\w|: (?:i|we)\b|^(?:i|you|me|he|she|they)\b"
     r"|\b(?:to|the|a|an|of|from|my|or|not|really|very)$|\b(?:mark|make|set|move) (?:it|that|them)\b"
-    r"|^(?:and|or|but|to|is|are|not|what|when|which|who|how|why|if|whether)\b|, (?:no|not|but|actually|wait|sorry)\b",
+    r"|^(?:and|or|but|to|of|is|are|not|what|when|which|who|how|why|if|whether|day before|day after)\b|, (?:no|not|but|actually|wait|sorry)\b"
+    r"|^(?:note|description|comment|details?) (?:to|for) |[-,(] ?(?:high|medium|low|mon|tue|wed|thu|fri|sat|sun)\b",
     re.IGNORECASE,
 )
 
@@ -239,15 +243,15 @@ def _task(heard: Heard, text: str) -> str:
 
 
 def complete(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
-    """A task that is done."""
-    if _NOT_WHOLLY.search(match.group()):
+    """A task that is done, unless "finish it by Friday" says when it is to be."""
+    if _NOT_WHOLLY.search(match.group()) or _is_ahead(match.group(), heard.today):
         return None
     return [RequestedCall("complete_task", {"task": _task(heard, match["task"])})]
 
 
 def complete_deed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task that was done, as in "the flights are booked": what was done tells one task from another."""
-    if _NOT_WHOLLY.search(match.group()):
+    if _NOT_WHOLLY.search(match.group()) or _has_other_meaning(match):
         return None
     verb = re.sub("^called$", "call", match["done"])  # "called" is also how titles are introduced
     parts = several(reference(match["task"], heard.answered))
@@ -255,6 +259,29 @@ def complete_deed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | N
     return [RequestedCall("complete_task", {"task": " and ".join(each)})]
 
 
+def _is_ahead(said: str, today: date) -> bool:
+    """Whether an imperative is about a day to come: "finish the report tomorrow" is no news of it."""
+    return (
+        re.match(r"finish|complete|close", said, re.IGNORECASE) is not None
+        and find_date(said, today) is not None
+    )
+
+
+def _has_other_meaning(match: re.Match[str]) -> bool:
+    """Whether a statement may well not say that the user did it: "the dentist called", "the trip is cancelled"."""
+    said, verb = match.group().casefold(), match["done"].casefold()
+    if re.match(r"(?:i|we)\b", said):
+        return False
+    if said.startswith(verb):
+        return BASE_FORMS.get(verb) == verb  # "read chapter 4" may be something to do
+    is_active = re.search(rf"(?:'s|\bis|are|been|was|were|got|has|have)(?: \w+)* {verb}$", said) is None
+    return verb.startswith("cancel") or (is_active and _BY_PEOPLE.search(said) is not None)
+
+
+_BY_PEOPLE = re.compile(
+    r"^(?:the|my|our|a|an)\b|\b(?:called|phoned|rang|texted|emailed|wrote|replied|answered|asked|told|moved|left|came|went)$"
+)
+"""Statements in which somebody may have done something to the user."""
 _IS_PAST = re.compile(rf"(?:\w+ed|{'|'.join(BASE_FORMS)})\b", re.IGNORECASE)
 
 
@@ -266,12 +293,17 @@ _NOT_WHOLLY = re.compile(
 
 
 def rename(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
-    """A task, and its new title."""
+    """A task, and its new title, unless it is another value that was not understood."""
+    if _OF_VALUE.search(match["task"]) or not re.search(r"[^\W\d]{3}", match["title"]):
+        return None
     if len(quoted(match["title"])) == 1 and title_of(match["title"]) != quoted(match["title"])[0]:
         return None
     return [
         RequestedCall("update_task", {"task": _task(heard, match["task"]), "title": title_of(match["title"])})
     ]
+
+
+_OF_VALUE = re.compile(r"\b(?:date|deadline|priority|time|status|due)\b", re.IGNORECASE)
 
 
 def rename_quoted(_heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
@@ -291,7 +323,8 @@ _ON_LIST = re.compile(
 )
 _GRADE_ALONE = re.compile(r"\b(high|medium|normal|low)$", re.IGNORECASE)
 _CHANGES_DATE = re.compile(r"\b(?:to|until|till|due)\b|^(?:it|that|this|them|these|those)\b", re.IGNORECASE)
-_SAYS_DONE = re.compile(r"\b(?:done|complete|completed|finished)$", re.IGNORECASE)
+_NO_GRADE = re.compile(r"\b(?:done|complete|completed|finished|less|more|too|not|as)$", re.IGNORECASE)
+"""What says that something is done, or compares: "less important" may be anything."""
 
 
 def alter(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
@@ -308,7 +341,7 @@ def alter(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     task = re.sub(
         r"(?:[\s,]+(?:to|as|a|be|up|down|until|till|from|for|due|on|and|back|the))+$", "", timing.rest
     )
-    if not task or _SAYS_DONE.search(task):
+    if not task or _NO_GRADE.search(task):
         return None
     return [RequestedCall("update_task", {"task": _task(heard, task), **change})]
 
@@ -339,6 +372,11 @@ def reschedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None
 def about(tool_name: str, **change: Any) -> Reader:
     """A task that something is done with, whatever else is said."""
     return lambda heard, match: [RequestedCall(tool_name, {"task": _task(heard, match["task"]), **change})]
+
+
+def undo_change(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
+    """The last change, if it was to this task."""
+    return [RequestedCall("undo_last_change", {"about": _task(heard, match["task"])})]
 
 
 def plainly(tool_name: str, **arguments: Any) -> Reader:
@@ -376,5 +414,6 @@ READERS: Mapping[str, Reader] = {
     "schedule": schedule,
     "undate": about("update_task", due_date="none"),
     "undo": plainly("undo_last_change"),
+    "undo_change": undo_change,
 }
 """What reads each kind of sentence of the grammar."""

@@ -51,14 +51,12 @@ _PUT_DOWN = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """A request to write down what was just said."""
-_REGRET = frozenset(
-    ("oops", "whoops", "wrong", "incorrect", "mistake", "bad", "wait", "not", "isn't", "wasn't")
-)
+_REGRET = frozenset(("oops", "whoops", "wrong", "incorrect", "mistake", "bad", "not", "isn't", "wasn't"))
 _REGRETTING = _REGRET | frozenset(
     re.findall(
         r"[\w']+",
         "oh ah dear bother damn my apologies sorry pardon no that that's it it's is was the a one i what meant said wanted "
-        "actually yet right correct done hang on",
+        "actually yet right correct done hang on wait",
     )
 )
 """The words in which a change is said to have been a mistake, and nothing more."""

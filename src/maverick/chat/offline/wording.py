@@ -17,8 +17,8 @@ _PRIORITY = re.compile(
 )
 _POLITE = re.compile(
     r"^(?:(?:please|pls|plz|kindly|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday|probably|plus|hmm+|uh|um|ah|oops|whoops|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.\s]+)*"
-    r"(?:(?:can|could|would|will|may) (?:you|u|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you )?to\s+|"
-    r"i want (?:you )?to\s+|i need you to\s+|let(?:'s| us| me)\s+|go ahead and\s+|(?:i was wondering|i wonder|it would be (?:great|nice|good)) if you could\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*",
+    r"(?:(?:can|could|would|will|may) (?:you|u|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you to\s+|to\s+(?!finish|complete|close))|"
+    r"i want (?:you to\s+|to\s+(?!finish|complete|close))|i need you to\s+|let(?:'s| us| me)\s+(?!finish|complete|close)|go ahead and\s+|(?:i was wondering|i wonder|it would be (?:great|nice|good)) if you could\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*",
     re.IGNORECASE,
 )
 _MIND = re.compile(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ", re.IGNORECASE)
