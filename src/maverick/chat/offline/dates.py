@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from functools import cache
 from typing import NamedTuple
+
+from maverick.chat.offline.wording import pattern
 
 _DAYS = [day.lower() for day in calendar.day_name]
 _MONTHS = [month.lower() for month in calendar.month_name[1:]]
@@ -19,34 +20,25 @@ _MONTH = "|".join(rf"{month}|{month[:3]}" for month in _MONTHS)
 _COUNT = "|".join((r"\d{1,3}", "an?", "another", "a couple of", *_COUNTS))
 _UNIT = r"(?:day|week|month|fortnight)s?"
 _NTH = rf"\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(_NTHS)}"
-_SPAN = re.compile(rf"(?:by )?(?P<count>{_COUNT})(?: more)? (?P<unit>{_UNIT})", re.IGNORECASE)
-_REPEATED = re.compile(
+_SPAN = pattern(rf"(?:by )?(?P<count>{_COUNT})(?: more)? (?P<unit>{_UNIT})")
+_REPEATED = pattern(
     rf"(?:^|,?\s+)(?:daily|(?:bi-?)?weekly|monthly|yearly|annually|(?:on )?(?:weekdays|weekends|(?:{_DAY})s)|(?:once|twice|{_COUNT} times) an? \w+"
     rf"|(?:on )?(?:the (?:{_NTH}) of )?(?:every|each) (?:other |single |(?:{_NTH}) |(?:{_COUNT}) )?"
-    rf"(?:day|week|weekday|weekend|month|year|hour|morning|afternoon|evening|night|{_DAY})s?(?:(?:,| and|, and) (?:{_DAY})s?)*)(?=\s|,|$)",
-    re.IGNORECASE,
+    rf"(?:day|week|weekday|weekend|month|year|hour|morning|afternoon|evening|night|{_DAY})s?(?:(?:,| and|, and) (?:{_DAY})s?)*)(?=\s|,|$)"
 )
 _HOUR = rf"(?:\d{{1,2}}(?:[:.]\d{{2}})?|(?:half past |quarter (?:to|past) )?(?:{'|'.join(_COUNTS)}|\d{{1,2}}))(?:ish)?"
 _CLOCK = r"(?:\d{1,2}(?:[:.]\d{2})?\s*(?:-|–|to)\s*)?(?:\d{1,2}(?:[:.]\d{2})?\s*(?:am|pm|a\.m\.|p\.m\.|o'clock)|\d{1,2}:\d{2})"
-_TIME = re.compile(
+_TIME = pattern(
     rf"(?:^|,?\s+)(?:(?:at|around|about|before|after|by|from|between|@)\s*)?(?:{_CLOCK}|(?:(?<=at )|(?<=@)){_HOUR}|noon|midnight|first thing"
     r"|(?:(?<=at )|(?<=before )|(?<=after ))(?:lunch(?:time)?|dinner(?:time)?|breakfast)|(?:(?<=before )|(?<=after ))(?:work|school)"
-    rf"|in the (?:morning|afternoon|evening)|in (?:half an hour|(?:{_COUNT}) (?:hour|minute)s?))(?=\s|,|$)",
-    re.IGNORECASE,
+    rf"|in the (?:morning|afternoon|evening)|in (?:half an hour|(?:{_COUNT}) (?:hour|minute)s?))(?=\s|,|$)"
 )
-_VAGUE = re.compile(
+_VAGUE = pattern(
     rf"(?:^|,?\s+)(?:(?:sometime |at some point )?(?:in (?:{_MONTH}|spring|summer|autumn|winter)|(?:this|next) (?:month|year|spring|summer|autumn|winter))"
-    r"|(?:on |by )?\d{1,2}/\d{1,2}(?:/\d{2,4})?|sometime|someday|soon|eventually|at some point|later|no (?:rush|hurry)|whenever(?: i can| you can| possible)?)(?=\s|,|$)",
-    re.IGNORECASE,
+    r"|(?:on |by )?\d{1,2}/\d{1,2}(?:/\d{2,4})?|sometime|someday|soon|eventually|at some point|later|no (?:rush|hurry)|whenever(?: i can| you can| possible)?)(?=\s|,|$)"
 )
 """Times that are no date."""
 _BEFORE = r"(?:,?\s*\b(?:(?:which|that) is\s+)?(?:due|by|on|for|until|till|before|at)(?:\s+(?:by|on|at|before))?(?:\s+the)?\s+|,?\s*\b)"
-
-
-@dataclass(frozen=True, slots=True)
-class _Form:
-    pattern: str
-    read: Callable[[re.Match[str], date], date | None]
 
 
 class Timing(NamedTuple):
@@ -65,8 +57,8 @@ def take_timing(text: str, today: date) -> Timing:
     left = ""
     while left != text:  # one may stand behind another
         left = text
-        for pattern in (_REPEATED, _TIME, _REPEATED):
-            note, text = _take_edge(pattern, text)
+        for kind in (_REPEATED, _TIME, _REPEATED):
+            note, text = _take_edge(kind, text)
             notes += [note] if note else []
         if due is None:
             due, text = take_date(text, today)
@@ -100,25 +92,23 @@ def when_last(text: str, today: date) -> str:
     return f"{found['rest']} {found['when']}" if is_timing else text
 
 
-_WHEN_FIRST = re.compile(
-    r"(?P<when>\w.{2,30}?),? (?P<rest>(?:i|we|please|remind|add|don't|(?:can|could) you)\b.+)", re.IGNORECASE
+_WHEN_FIRST = pattern(
+    r"(?P<when>\w.{2,30}?),? (?P<rest>(?:i|we|please|remind|add|don't|(?:can|could) you)\b.+)"
 )
 
 
-def _take_edge(pattern: re.Pattern[str], text: str) -> tuple[str, str]:
-    for found in pattern.finditer(text):
+def _take_edge(kind: re.Pattern[str], text: str) -> tuple[str, str]:
+    for found in kind.finditer(text):
         before, after = text[: found.start()].strip(" ,:"), text[found.end() :].strip(" ,:")
         if not before or not after or _CERTAIN_TIME.match(found.group()):
             return found.group().strip(" ,"), f"{before} {after}".strip()
     return "", text
 
 
-_CERTAIN_TIME = re.compile(r",?\s*(?:at\s+\d|@)", re.IGNORECASE)
-_CERTAIN_DATE = re.compile(
-    r",?\s*(?:(?:due|by|on|until|till|before)\b|(?:for )?(?:today|tomorrow|tonight)\b)", re.IGNORECASE
-)
+_CERTAIN_TIME = pattern(r",?\s*(?:at\s+\d|@)")
+_CERTAIN_DATE = pattern(r",?\s*(?:(?:due|by|on|until|till|before)\b|(?:for )?(?:today|tomorrow|tonight)\b)")
 """What is no part of a title, wherever it stands."""
-_GOES_ON = re.compile(r"(?:with|and|priority|as|to|in|at|from|for|because|so|if)\b|,", re.IGNORECASE)
+_GOES_ON = pattern(r"(?:with|and|priority|as|to|in|at|from|for|because|so|if)\b|,")
 
 
 def _next(day: str, today: date) -> date:
@@ -145,21 +135,17 @@ def take_date(text: str, today: date) -> tuple[date | None, str]:
 
 
 def _first(text: str, today: date) -> tuple[date, tuple[int, int]] | None:
-    for form in _FORMS:
-        for match in _compiled(form.pattern).finditer(text):
-            day = form.read(match, today)
+    for form, read in _FORMS:
+        for match in _compiled(form).finditer(text):
+            day = read(match, today)
             if day is not None:
                 return day, match.span()
     return None
 
 
-def _form(pattern: str, read: Callable[[re.Match[str], date], date | None]) -> _Form:
-    return _Form(rf"{_BEFORE}{pattern}\b(?!['’]s)", read)
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+@cache  # compiled on use, since a chat is to be at its prompt before
+def _compiled(form: str) -> re.Pattern[str]:
+    return pattern(rf"{_BEFORE}{form}\b(?!['’]s)")
 
 
 def _in_days(number: int) -> Callable[[re.Match[str], date], date]:
@@ -262,45 +248,45 @@ def _next_monday(_: re.Match[str], today: date) -> date:
     return _next("monday", today)
 
 
-_FORMS = (
-    _form(r"(?P<iso>\d{4}-\d{2}-\d{2})", _exact),
-    _form(
+_FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
+    (r"(?P<iso>\d{4}-\d{2}-\d{2})", _exact),
+    (
         r"(?P<one>\d{1,2})(?P<mark>[/.])(?P<two>\d{1,2})(?:(?P=mark)(?P<year>\d{4})|(?<!\.)(?<!\.\d)(?<!\.\d\d))(?!/?\d)",
         _numeric,
     ),
-    _form(
+    (
         rf"(?P<number>\d{{1,2}}|{_NTH}) (?:of )?(?P<month>{_MONTH})(?:,? (?P<year>\d{{4}}))?",
         _month_day,
     ),
-    _form(
+    (
         rf"(?P<month>{_MONTH}) (?:the )?(?P<number>\d{{1,2}}(?:st|nd|rd|th)?)(?:,? (?P<year>\d{{4}}))?",
         _month_day,
     ),
-    _form(rf"(?P<count>{_COUNT}) (?P<unit>{_UNIT}) from (?:now|today)", _counted),
-    _form(rf"(?:a|one) week (?:from|on) (?P<day>{_DAY})", _week_after),
-    _form(rf"(?P<day>{_DAY}) week", _week_after),
-    _form(r"(?:the )?day after tomorrow", _in_days(2)),
-    _form(r"tomorrow(?: (?:morning|afternoon|evening|night|eod))?", _in_days(1)),
-    _form(
+    (rf"(?P<count>{_COUNT}) (?P<unit>{_UNIT}) from (?:now|today)", _counted),
+    (rf"(?:a|one) week (?:from|on) (?P<day>{_DAY})", _week_after),
+    (rf"(?P<day>{_DAY}) week", _week_after),
+    (r"(?:the )?day after tomorrow", _in_days(2)),
+    (r"tomorrow(?: (?:morning|afternoon|evening|night|eod))?", _in_days(1)),
+    (
         r"(?:(?:later )?today|tonight|this (?:morning|afternoon|evening)|(?:the )?end of (?:the )?day|eod)",
         _in_days(0),
     ),
-    _form(rf"in (?P<count>{_COUNT}) (?P<unit>{_UNIT})(?:['’]? time)?", _counted),
-    _form(r"(?:the )?end of (?:the |this |(?P<next>next ))?week", _end_of_week),
-    _form(r"(?:the )?end of (?:the |this |(?P<next>next ))?month", _end_of_month),
-    _form(r"(?:the )?(?:beginning|start) of next week", _next_monday),
-    _form(r"(?:sometime )?next week", _in_days(7)),
-    _form(r"(?P<which>this|next|the) weekend", _weekend),
-    _form(
+    (rf"in (?P<count>{_COUNT}) (?P<unit>{_UNIT})(?:['’]? time)?", _counted),
+    (r"(?:the )?end of (?:the |this |(?P<next>next ))?week", _end_of_week),
+    (r"(?:the )?end of (?:the |this |(?P<next>next ))?month", _end_of_month),
+    (r"(?:the )?(?:beginning|start) of next week", _next_monday),
+    (r"(?:sometime )?next week", _in_days(7)),
+    (r"(?P<which>this|next|the) weekend", _weekend),
+    (
         rf"(?:(?P<which>this coming|this|next|coming) )?(?<!every )(?<!each )(?P<day>{_DAY})(?: (?:morning|afternoon|evening|night))?",
         _weekday,
     ),
     # Short names only where nothing else can be meant: "sun cream" is no Sunday.
-    _form(
+    (
         r"(?:(?<=on )|(?<=by )|(?<=due )|(?P<which>this|next) )(?P<day>mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)",
         _weekday,
     ),
-    _form(rf"before (?P<month>{_MONTH})", _before_month),
-    _form(rf"(?:on|by|for|to|before|until|till) the (?P<number>{_NTH})", _day_of_month),
+    (rf"before (?P<month>{_MONTH})", _before_month),
+    (rf"(?:on|by|for|to|before|until|till) the (?P<number>{_NTH})", _day_of_month),
 )
 """The forms of a date, the more telling ones first."""

@@ -13,7 +13,15 @@ from msgspec.structs import replace
 
 from maverick.chat.offline.dates import when_last
 from maverick.chat.offline.readings import READERS, Heard
-from maverick.chat.offline.wording import corrected, plain_request, quoted, several, spelt, without_pictures
+from maverick.chat.offline.wording import (
+    corrected,
+    pattern,
+    plain_request,
+    quoted,
+    several,
+    spelt,
+    without_pictures,
+)
 from maverick.chat.verbs import BASE_FORMS
 from maverick.providers.offline import RequestedCall
 
@@ -64,44 +72,37 @@ def _one(text: str, answered: str, today: date, *, may_change: bool) -> list[Req
     return None
 
 
-_ASKS = re.compile(
+_ASKS = pattern(
     r"(?:did (?:i|we|you|he|she|they|it|anyone)|does|has|had|is|are|was|were|am|should|shall|what|what's|when|where|who|which|why|how|have (?:i|we|you)|"
-    r"do (?:i|we|you|they)|will (?:i|we|it)|if|whether|(?:remind|tell) me (?:what|when|which|who|how|if|whether))\b",
-    re.IGNORECASE,
+    r"do (?:i|we|you|they)|will (?:i|we|it)|if|whether|(?:remind|tell) me (?:what|when|which|who|how|if|whether))\b"
 )
-_ASKS_FOR = re.compile(
-    r"(?:(?:please|hey|hi|ok|okay|so|and|oh|ah|oops|sorry|hmm+|wait|no|well|actually|maverick)[,.! ]+)*(?:can|could|would|will) (?:you|u|we|i)\b|.*\b(?:please|pls)\b|let(?:'s| me)\b",
-    re.IGNORECASE,
+_ASKS_FOR = pattern(
+    r"(?:(?:please|hey|hi|ok|okay|so|and|oh|ah|oops|sorry|hmm+|wait|no|well|actually|maverick)[,.! ]+)*(?:can|could|would|will) (?:you|u|we|i)\b|.*\b(?:please|pls)\b|let(?:'s| me)\b"
 )
 _COMMANDS = re.findall(
     r"\w+", "add remind delete remove complete mark finish show rename postpone reschedule"
 )
 _VERBS = "add|delete|remove|complete|mark|tick|check|cross|show|list|rename|undo|remind|move|set|make|clear|close|put|stick|bump|push|take|reopen"
-_COMMAND = re.compile(
-    rf".*[,;:.!-]\s*(?:so |and |please |just |you can )*((?:{_VERBS}|scrap|drop|cancel|postpone|reschedule)\b.+)",
-    re.IGNORECASE,
+_COMMAND = pattern(
+    rf".*[,;:.!-]\s*(?:so |and |please |just |you can )*((?:{_VERBS}|scrap|drop|cancel|postpone|reschedule)\b.+)"
 )
-_REMARK = re.compile(
+_REMARK = pattern(
     r"(?<=\w), (?:because|since|we|i|i'm|we're|he|she|they|there|there's|it's)\b"
-    r"(?!.*\b(?:\w+n't|not|no|but|if|unless|think|guess|hope|maybe|probably|almost|should|need|must|have to|will|later|still)\b).+$",
-    re.IGNORECASE,
+    r"(?!.*\b(?:\w+n't|not|no|but|if|unless|think|guess|hope|maybe|probably|almost|should|need|must|have to|will|later|still)\b).+$"
 )
 """A reason behind what is said, which says nothing of its own about the list."""
-_ABOUT = re.compile(
+_ABOUT = pattern(
     r"(?!(?:i|we|you|he|she|they|it|that|this|there)\b)(?:the |my )?(?P<thing>\w+(?: \w+){0,3}?)(?:'s| is| isn't| are| aren't| was| has)\b"
-    r"|.*\b(?:out of|low on|need(?: some| more)?) (?P<lacking>\w+(?: \w+)?)\W*$",
-    re.IGNORECASE,
+    r"|.*\b(?:out of|low on|need(?: some| more)?) (?P<lacking>\w+(?: \w+)?)\W*$"
 )
-_JOINT = re.compile(
+_JOINT = pattern(
     rf"(?:(?:[,;.:]\s*|\s+)(?:and|then|and then|also|but|plus)\s+|[,;.:]\s*)(?:please\s+|also\s+|then\s+)*"
     rf"(?=(?:(?:{_VERBS}|postpone|reschedule|prioriti[sz]e|call it)\b|(?:i )?(?:need|have|must|got) to\b"
-    r"|(?:i(?:'ve| have)?|it's|it is|they're)\b|(?:due|high priority|low priority)\b|[^,;]{2,40}?(?:->|→)))|,?\s+but\s+(?!not\b)",
-    re.IGNORECASE,
+    r"|(?:i(?:'ve| have)?|it's|it is|they're)\b|(?:due|high priority|low priority)\b|[^,;]{2,40}?(?:->|→)))|,?\s+but\s+(?!not\b)"
 )
-_EXCEPT = re.compile(
+_EXCEPT = pattern(
     r"(?P<all>.*\b(?:all|everything|every)\b.*?),? (?:except(?: for)?|but(?: not)?|apart from|other than|besides|excluding) "
-    r"(?P<kept>.+?)(?P<done> (?:as |to )?(?:done|complete|completed|finished))?",
-    re.IGNORECASE,
+    r"(?P<kept>.+?)(?P<done> (?:as |to )?(?:done|complete|completed|finished))?"
 )
 
 
@@ -155,7 +156,7 @@ def _pattern(sentence: str) -> re.Pattern[str]:
     while _PART.search(sentence):
         sentence = _PART.sub(lambda part: _PARTS[part[1]], sentence)
     sentence = re.sub(r"\((?!\?)|\[", "(?:", sentence.replace("]", ")?"))
-    return re.compile(sentence, re.IGNORECASE)
+    return pattern(sentence)
 
 
 _LOOKING = ("list", "look_up")

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from maverick.chat.offline.dates import take_timing
 from maverick.chat.offline.requests import read, understand
 from maverick.chat.offline.small_talk import Kind, is_taken_back, small_talk
-from maverick.chat.offline.wording import begins_with_deed, ordinal, plain_end, plain_request, quoted
+from maverick.chat.offline.wording import begins_with_deed, ordinal, pattern, plain_end, plain_request, quoted
 from maverick.providers.offline import RequestedCall
 
 
@@ -42,25 +42,21 @@ _CHANGES = re.compile(
     r"(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w))+)' (?:to your list\. Anything|now has|as complete\.|from your tasks\.)"
 )
 """The tasks that an answer says were changed."""
-_OBJECTS = re.compile(
-    r"\b(?:no|nope|nah|not|never|\w+n't|wrong|other|mean|meant|mistake|oops|wait|stop|hang on|why|huh|hmm+|keep|leave|forget|mind)\b",
-    re.IGNORECASE,
+_OBJECTS = pattern(
+    r"\b(?:no|nope|nah|not|never|\w+n't|wrong|other|mean|meant|mistake|oops|wait|stop|hang on|why|huh|hmm+|keep|leave|forget|mind)\b"
 )
 _ASKED_WHETHER = re.compile(r"Shall I (?:add|mark|delete|change) '.*\?$", re.DOTALL)
-_MOVE = re.compile(
+_MOVE = pattern(
     r"(?:postpone|delay|defer|put off|reschedule|snooze|push back|push|move) (?P<task>(?!.* (?:to|until|till) ).+?)"
-    r"(?: (?:back|out|forward|off))?(?: (?:by )?(?:a|an|another|\w+) (?:more )?(?:day|week|month)s?(?: \w+)?)?",
-    re.IGNORECASE,
+    r"(?: (?:back|out|forward|off))?(?: (?:by )?(?:a|an|another|\w+) (?:more )?(?:day|week|month)s?(?: \w+)?)?"
 )
-_HEDGE = re.compile(
-    r"(?:(?:maybe|perhaps|probably|i (?:think|guess|believe|suppose)|i might|i may|not sure(?: if| whether)?)[, ]+(?:that )?)+",
-    re.IGNORECASE,
+_HEDGE = pattern(
+    r"(?:(?:maybe|perhaps|probably|i (?:think|guess|believe|suppose)|i might|i may|not sure(?: if| whether)?)[, ]+(?:that )?)+"
 )
-_INTENT = re.compile(
-    r"i(?:'ll| will|'m going to| am going to|'m gonna| plan to| want to|'d like to| would like to| hope to| might| may| wanna| still (?:need|have) to)\s+",
-    re.IGNORECASE,
+_INTENT = pattern(
+    r"i(?:'ll| will|'m going to| am going to|'m gonna| plan to| want to|'d like to| would like to| hope to| might| may| wanna| still (?:need|have) to)\s+"
 )
-_IS_COMMAND = re.compile(r"(?:change|set|update|move|rename|make (?:the|my|it)) ", re.IGNORECASE)
+_IS_COMMAND = pattern(r"(?:change|set|update|move|rename|make (?:the|my|it)) ")
 _QUESTIONS: Mapping[str, str] = {
     "add_task": "Shall I add '{title}' to your list?",
     "complete_task": "Shall I mark '{task}' as complete?",
@@ -69,17 +65,14 @@ _QUESTIONS: Mapping[str, str] = {
 }
 _ASKED_TITLE = "Could you provide more details about what the task is?"
 _ASKED_TASK = "Could you provide more details about which task you mean?"
-_YES = re.compile(
-    r"(?!.*\b(?:but|not|don't|no|wait|later|except|only|instead)\b)(?:yes|yeah|yep|yup|sure|ok|okay|confirm(?:ed)?|do it|go ahead|absolutely|of course)\b.*",
-    re.IGNORECASE,
+_YES = pattern(
+    r"(?!.*\b(?:but|not|don't|no|wait|later|except|only|instead)\b)(?:yes|yeah|yep|yup|sure|ok|okay|confirm(?:ed)?|do it|go ahead|absolutely|of course)\b.*"
 )
-_NO = re.compile(
-    r"(?:(?:hmm+|oh|ah|well|uh|actually)[, ]+)*(?:no|nope|nah|not now|keep (?:it|them)|cancel|stop|don't|do not|never ?mind|wait|forget it|leave (?:it|them))\b.*",
-    re.IGNORECASE,
+_NO = pattern(
+    r"(?:(?:hmm+|oh|ah|well|uh|actually)[, ]+)*(?:no|nope|nah|not now|keep (?:it|them)|cancel|stop|don't|do not|never ?mind|wait|forget it|leave (?:it|them))\b.*"
 )
-_SOMEBODY = re.compile(
-    r"(?:we|he|she|they|(?:my|our) \w+|(?-i:[A-Z][a-z]+))(?:'s|'ve| has| have)?(?: just| already| finally)* (?=\w)",
-    re.IGNORECASE,
+_SOMEBODY = pattern(
+    r"(?:we|he|she|they|(?:my|our) \w+|(?-i:[A-Z][a-z]+))(?:'s|'ve| has| have)?(?: just| already| finally)* (?=\w)"
 )
 """Somebody else who may have done a task."""
 
@@ -111,12 +104,11 @@ def is_answer(said: str) -> bool:
     return len(said.split()) < 5 and bool(_YES.fullmatch(said.strip()) or _NO.fullmatch(plain_request(said)))
 
 
-_MEANT = re.compile(
-    r"(?:(?:no|nope|wait|sorry|oops|whoops|oh|actually|not that one|(?:the )?wrong one|(?:i )?meant?)[,.! ]+)+(?P<task>(?:the|my) .+)",
-    re.IGNORECASE,
+_MEANT = pattern(
+    r"(?:(?:no|nope|wait|sorry|oops|whoops|oh|actually|not that one|(?:the )?wrong one|(?:i )?meant?)[,.! ]+)+(?P<task>(?:the|my) .+)"
 )
 
-_ALSO = re.compile(r"(?:oh,? )?(?:and|also|plus) (?P<task>(?:the|my) .+)", re.IGNORECASE)
+_ALSO = pattern(r"(?:oh,? )?(?:and|also|plus) (?P<task>(?:the|my) .+)")
 
 
 def _other_task(said: str, answered: str, said_before: str, today: date) -> Meaning | None:
@@ -236,9 +228,8 @@ def _decided(said: str, calls: Sequence[RequestedCall]) -> Meaning | None:
     return Meaning(Kind.DECLINED) if _NO.fullmatch(words) or is_taken_back(said) else None
 
 
-_RATHER = re.compile(
-    r"(?:hmm+|oh|no|nope|nah|actually|wait|never ?mind|don't|stop)\b.*?[,.!;]+ (?:just |rather |instead )*(?P<instead>\w.+)",
-    re.IGNORECASE,
+_RATHER = pattern(
+    r"(?:hmm+|oh|no|nope|nah|actually|wait|never ?mind|don't|stop)\b.*?[,.!;]+ (?:just |rather |instead )*(?P<instead>\w.+)"
 )
 """Something else in place of what was asked back."""
 

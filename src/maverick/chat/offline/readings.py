@@ -12,6 +12,7 @@ from maverick.chat.offline.dates import find_date, take_span, take_timing
 from maverick.chat.offline.wording import (
     QUOTED,
     begins_with_deed,
+    pattern,
     quoted,
     reference,
     several,
@@ -66,7 +67,7 @@ def _are_several(items: Sequence[str], today: date) -> bool:
     )
 
 
-_REFERS_BACK = re.compile(r"\b(?:it|them|him|her|there|that)\b", re.IGNORECASE)
+_REFERS_BACK = pattern(r"\b(?:it|them|him|her|there|that)\b")
 
 
 def _is_thing(text: str, today: date) -> bool:
@@ -100,9 +101,7 @@ def add_deed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     return schedule(heard, match) if is_clear else None
 
 
-_NO_DEED = re.compile(
-    r"^(?:bring|change|check|clear|close|finish|move|open|set(?! up)|update)\b|\byou\b", re.IGNORECASE
-)
+_NO_DEED = pattern(r"^(?:bring|change|check|clear|close|finish|move|open|set(?! up)|update)\b|\byou\b")
 """What begins as requests about tasks do, or is said to us: "call you tomorrow"."""
 
 
@@ -130,48 +129,25 @@ def _added(what: str, today: date) -> RequestedCall:
     return RequestedCall("add_task", {name: value for name, value in arguments.items() if value})
 
 
-_DANGLING = re.compile(
-    r"(?:[\s,]+(?:and|but|due|on|by|at|for|it's|is|with(?: an?)?(?: due date| deadline)?(?: of)?))+$",
-    re.IGNORECASE,
+_DANGLING = pattern(
+    r"(?:[\s,]+(?:and|but|due|on|by|at|for|it's|is|with(?: an?)?(?: due date| deadline)?(?: of)?))+$"
 )
-_AROUND_TITLE = re.compile(
+_AROUND_TITLE = pattern(
     r"(?:[\s,.:;?!-]|\b(?:an?|the|my|new|task|item|todo|reminder|called|named|titled|saying|to|on|in|for|list|there|please|thanks|and|with|deadline|"
-    r"due|date|of|by|it's|is|no|rush|hurry|me)\b)*",
-    re.IGNORECASE,
+    r"due|date|of|by|it's|is|no|rush|hurry|me)\b)*"
 )
 """What may stand around a title in quotation marks."""
-_REFERS = re.compile(
-    r"(?:(?:it|that|this|them|these|one|an?|(?:the )?same|some ?things?(?: for me| else| new)?)?(?: ?(?:again|more|too|thing))?)",
-    re.IGNORECASE,
-)
-
-
-def is_doubtful(call: RequestedCall, said: str) -> bool:
-    """Whether a task gets a title that can hardly be one: it has words of the request, or more than a title."""
-    title = str(call.arguments.get("title", ""))
-    has_two_dates = "due_date" in call.arguments and _DATED.search(title) is not None
-    return title not in quoted(said) and (has_two_dates or _NO_TITLE.search(title) is not None)
-
-
-_DATED = re.compile(r"\b(?:(?:on|by) (?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow)\b", re.IGNORECASE)
-
-
-_NO_TITLE = re.compile(
-    r"[.!?] +\w|\b(?:tasks?|to-?dos?|reminders?|deadline|due|priority|yesterday|already|my list|the list|please)\b|(?:^|\s)['\"“‘][^'\"”’]+['\"”’] +\w|: (?:i|we)\b|^(?:i|you|me|he|she|they)\b"
-    r"|\b(?:to|the|a|an|of|from|my|or|not|really|very)$|\b(?:mark|make|set|move) (?:it|that|them)\b"
-    r"|^(?:and|or|but|to|of|is|are|not|what|when|which|who|how|why|if|whether|day before|day after)\b|, (?:no|not|but|actually|wait|sorry)\b"
-    r"|^(?:note|description|comment|details?) (?:to|for) |[-,(] ?(?:high|medium|low|mon|tue|wed|thu|fri|sat|sun)\b",
-    re.IGNORECASE,
+_REFERS = pattern(
+    r"(?:(?:it|that|this|them|these|one|an?|(?:the )?same|some ?things?(?: for me| else| new)?)?(?: ?(?:again|more|too|thing))?)"
 )
 
 
 # Looking --------------------------------------------------------------------------------------------------------------
 
-_ABOUT_TASKS = re.compile(
+_ABOUT_TASKS = pattern(
     r"\b(?:tasks?|to-?dos?|list|due|left|overdue|late|open|urgent|pending|remaining|unfinished|incomplete|ones|plate|agenda|"
     r"finish(?:ed)?|done|complete[d]?|to do|everything|all|priority|things|next)\b|\bhave (?:i |anything )?(?:\w+ )?(?:for )?(?:today|tomorrow|this week|next week|tonight)\b"
-    r"|\banything (?:for )?(?:today|tomorrow|this week|next week)\b",
-    re.IGNORECASE,
+    r"|\banything (?:for )?(?:today|tomorrow|this week|next week)\b"
 )
 _SPANS = (
     ("overdue", r"\b(?:overdue|late|missed)\b"),
@@ -190,9 +166,8 @@ def look_up(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     return None if _TOO_GENERAL.search(about) else [RequestedCall("list_tasks", {"about": about})]
 
 
-_TOO_GENERAL = re.compile(
-    r"\b(?:anything|something|everything|tasks?|list|today|tomorrow|week|next|first|urgent|important|overdue|late|all|it|you|me)\b",
-    re.IGNORECASE,
+_TOO_GENERAL = pattern(
+    r"\b(?:anything|something|everything|tasks?|list|today|tomorrow|week|next|first|urgent|important|overdue|late|all|it|you|me)\b"
 )
 
 
@@ -220,13 +195,12 @@ def list_tasks(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None
     return [RequestedCall("list_tasks", arguments)]
 
 
-_UNTIL = re.compile(r"\b(?:(?P<before>before)|by|until|till)\b", re.IGNORECASE)
-_AGENDA = re.compile(r"\b(?:do i have|have i|anything)\b", re.IGNORECASE)
-_OPEN = re.compile(
-    r"\b(?:open|pending|left|remaining|unfinished|incomplete|outstanding|still|next(?! week)|not (?:yet )?(?:done|complete|finished)|have to do|(?:need|should|must) (?:to )?do|to do(?! list)$|isn't done|aren't done)\b",
-    re.IGNORECASE,
+_UNTIL = pattern(r"\b(?:(?P<before>before)|by|until|till)\b")
+_AGENDA = pattern(r"\b(?:do i have|have i|anything)\b")
+_OPEN = pattern(
+    r"\b(?:open|pending|left|remaining|unfinished|incomplete|outstanding|still|next(?! week)|not (?:yet )?(?:done|complete|finished)|have to do|(?:need|should|must) (?:to )?do|to do(?! list)$|isn't done|aren't done)\b"
 )
-_CLOSED = re.compile(r"\b(?:done|finish(?:ed)?|completed?|ticked|closed)\b", re.IGNORECASE)
+_CLOSED = pattern(r"\b(?:done|finish(?:ed)?|completed?|ticked|closed)\b")
 
 
 def _status(asked: str) -> str | None:
@@ -282,12 +256,11 @@ _BY_PEOPLE = re.compile(
     r"^(?:the|my|our|a|an)\b|\b(?:called|phoned|rang|texted|emailed|wrote|replied|answered|asked|told|moved|left|came|went)$"
 )
 """Statements in which somebody may have done something to the user."""
-_IS_PAST = re.compile(rf"(?:\w+ed|{'|'.join(BASE_FORMS)})\b", re.IGNORECASE)
+_IS_PAST = pattern(rf"(?:\w+ed|{'|'.join(BASE_FORMS)})\b")
 
 
-_NOT_WHOLLY = re.compile(
-    r"\b(?:almost|nearly|half|halfway|partly|partially|mostly|most|part|some of|start(?:ed)?|began|begun|not|never|draft|if|until|unless|might|should|need(?:s|ed)?)\b",
-    re.IGNORECASE,
+_NOT_WHOLLY = pattern(
+    r"\b(?:almost|nearly|half|halfway|partly|partially|mostly|most|part|some of|start(?:ed)?|began|begun|not|never|draft|if|until|unless|might|should|need(?:s|ed)?)\b"
 )
 """Words that say that something is not done, or not all of it."""
 
@@ -303,7 +276,7 @@ def rename(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     ]
 
 
-_OF_VALUE = re.compile(r"\b(?:date|deadline|priority|time|status|due)\b", re.IGNORECASE)
+_OF_VALUE = pattern(r"\b(?:date|deadline|priority|time|status|due)\b")
 
 
 def rename_quoted(_heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
@@ -318,12 +291,10 @@ def grade(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     return [RequestedCall("update_task", {"task": _task(heard, match["task"]), "priority": priority})]
 
 
-_ON_LIST = re.compile(
-    r"\b(?:on|onto|in|into|to) (?:my|the|our) (?:\w+ )?(?:list|tasks|todos?)\b", re.IGNORECASE
-)
-_GRADE_ALONE = re.compile(r"\b(high|medium|normal|low)$", re.IGNORECASE)
-_CHANGES_DATE = re.compile(r"\b(?:to|until|till|due)\b|^(?:it|that|this|them|these|those)\b", re.IGNORECASE)
-_NO_GRADE = re.compile(r"\b(?:done|complete|completed|finished|less|more|too|not|as)$", re.IGNORECASE)
+_ON_LIST = pattern(r"\b(?:on|onto|in|into|to) (?:my|the|our) (?:\w+ )?(?:list|tasks|todos?)\b")
+_GRADE_ALONE = pattern(r"\b(high|medium|normal|low)$")
+_CHANGES_DATE = pattern(r"\b(?:to|until|till|due)\b|^(?:it|that|this|them|these|those)\b")
+_NO_GRADE = pattern(r"\b(?:done|complete|completed|finished|less|more|too|not|as)$")
 """What says that something is done, or compares: "less important" may be anything."""
 
 

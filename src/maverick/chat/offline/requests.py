@@ -11,40 +11,33 @@ from msgspec.structs import replace
 
 from maverick.chat.offline.dates import take_timing
 from maverick.chat.offline.grammar import clauses, is_question, read_sentence
-from maverick.chat.offline.readings import is_doubtful
 from maverick.chat.offline.small_talk import is_taken_back, small_talk
-from maverick.chat.offline.wording import plain_end, plain_request, quoted, take_priority
+from maverick.chat.offline.wording import pattern, plain_end, plain_request, quoted, take_priority
 from maverick.providers.offline import RequestedCall
 
-_SENTENCE_END = re.compile(
-    r"(?<=[.!?…])(?<!\b(?:Dr|Mr|Ms|St|No|vs)\.)(?<!\bMrs\.)(?<!\b[a-z]\.)\s+(?=\S)|\n+", re.IGNORECASE
-)
-_CORRECTED = re.compile(
+_SENTENCE_END = pattern(r"(?<=[.!?…])(?<!\b(?:Dr|Mr|Ms|St|No|vs)\.)(?<!\bMrs\.)(?<!\b[a-z]\.)\s+(?=\S)|\n+")
+_CORRECTED = pattern(
     r"(?P<first>.+?)[,.;–-]*\s+(?:(?:no|oh|sorry|wait|actually)[,.! ]+)*(?:no wait|wait no|no actually|actually no|i mean|i meant|or rather|scratch that|sorry)[,.: ]+"
-    r"(?P<instead>.+)",
-    re.IGNORECASE,
+    r"(?P<instead>.+)"
 )
 _ABOUT = re.compile(
     r"(?:(?:Got it! Added|Updated!|Great! I've marked|Which day shall I move) '(?P<task>[^']+|.+?)' (?:to|now|as)\b"
     r"|'(?P<undated>.+?)' has no due date\. Which)"
 )
 """Answers that were about one task."""
-_TO_WHAT = re.compile(
+_TO_WHAT = pattern(
     r"^(?:(?:make|change|set|move|push|mark|give) (?:it|that|this|them)(?: to| for| on| by| as| a)? "
-    r"|(?:it's|it is|that's)(?: for| on| due)? |(?:for|on|by|to|due|until|as)(?: on| by)? )",
-    re.IGNORECASE,
+    r"|(?:it's|it is|that's)(?: for| on| due)? |(?:for|on|by|to|due|until|as)(?: on| by)? )"
 )
-_HESITATION = re.compile(
-    r"^(?:(?:actually|no|nope|oops|oh|ah|wait|sorry|(?:my )?apologies|pardon|my bad|correction|better|rather|hmm+|i mean|i meant|make that)[,.!: ]+)+",
-    re.IGNORECASE,
+_HESITATION = pattern(
+    r"^(?:(?:actually|no|nope|oops|oh|ah|wait|sorry|(?:my )?apologies|pardon|my bad|correction|better|rather|hmm+|i mean|i meant|make that)[,.!: ]+)+"
 )
-_IS_FINE = re.compile(
-    r" (?:(?:is|would be|will be) (?:fine|enough|ok|okay|better|good)|will do|works)(?: for (?:it|that|me))?$",
-    re.IGNORECASE,
+_IS_FINE = pattern(
+    r" (?:(?:is|would be|will be) (?:fine|enough|ok|okay|better|good)|will do|works)(?: for (?:it|that|me))?$"
 )
-_GRADE = re.compile(r"^(high|medium|normal|low)$", re.IGNORECASE)
-_OTHER_PART = re.compile(r"(?P<link>for|to|with|from|about|at|in) (?P<part>\w+(?: \w+){0,2})", re.IGNORECASE)
-_NOT_THAT = re.compile(r"(?P<part>[\w ]+?),? not (?P<wrong>[\w ]+)", re.IGNORECASE)
+_GRADE = pattern(r"^(high|medium|normal|low)$")
+_OTHER_PART = pattern(r"(?P<link>for|to|with|from|about|at|in) (?P<part>\w+(?: \w+){0,2})")
+_NOT_THAT = pattern(r"(?P<part>[\w ]+?),? not (?P<wrong>[\w ]+)")
 _PUT_DOWN = re.compile(
     r"(?P<what>.+?)[,.;!–-]+\s*(?:so |and |please |can you |could you |just |maybe )*(?:put|write|note|add|jot|stick|pop) (?:that|it|this)"
     r"(?: down| in| on there| (?:on|to|in) (?:my|the) (?:\w+ )?list| for me| please| thanks)*[.!? ]*",
@@ -62,16 +55,13 @@ _REGRETTING = _REGRET | frozenset(
 """The words in which a change is said to have been a mistake, and nothing more."""
 
 
-_TOPIC = re.compile(r"(?:the|my) (?P<task>\w+(?: \w+){0,2})\s*\?", re.IGNORECASE)
+_TOPIC = pattern(r"(?:the|my) (?P<task>\w+(?: \w+){0,2})\s*\?")
 """What the next sentence is about: "The plants? Watered them."."""
-_AS_FOR = re.compile(
-    r"(?:as for|regarding|concerning|about) (?:the|my) (?P<task>\w+(?: \w+){0,2})[:,] (?P<rest>.+)",
-    re.IGNORECASE,
+_AS_FOR = pattern(
+    r"(?:as for|regarding|concerning|about) (?:the|my) (?P<task>\w+(?: \w+){0,2})[:,] (?P<rest>.+)"
 )
-_NOT_DONE = re.compile(
-    r"(?:i |we )?(?:didn't|did not|haven't|have not|couldn't|can't|won't|not yet|forgot)\b", re.IGNORECASE
-)
-_BUT = re.compile(r"\bbut\b", re.IGNORECASE)
+_NOT_DONE = pattern(r"(?:i |we )?(?:didn't|did not|haven't|have not|couldn't|can't|won't|not yet|forgot)\b")
+_BUT = pattern(r"\bbut\b")
 
 
 class Reading(NamedTuple):
@@ -112,8 +102,26 @@ def read(said: str, answered: str, today: date) -> Reading:
         calls = [call for call in calls if call.tool_name != "add_task" or "title" in call.arguments]
     lists = [call for call in calls if call.tool_name == "list_tasks"]  # as they are after the changes
     return Reading(
-        [*_changes(calls), *lists], is_certain and not any(is_doubtful(call, said) for call in calls)
+        [*_changes(calls), *lists], is_certain and not any(_is_doubtful(call, said) for call in calls)
     )
+
+
+def _is_doubtful(call: RequestedCall, said: str) -> bool:
+    """Whether a task gets a title that can hardly be one: it has words of the request, or more than a title."""
+    title = str(call.arguments.get("title", ""))
+    has_two_dates = "due_date" in call.arguments and _DATED.search(title) is not None
+    return title not in quoted(said) and (has_two_dates or _NO_TITLE.search(title) is not None)
+
+
+_DATED = pattern(r"\b(?:(?:on|by) (?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow)\b")
+
+
+_NO_TITLE = pattern(
+    r"[.!?] +\w|\b(?:tasks?|to-?dos?|reminders?|deadline|due|priority|yesterday|already|my list|the list|please)\b|(?:^|\s)['\"“‘][^'\"”’]+['\"”’] +\w|: (?:i|we)\b|^(?:i|you|me|he|she|they)\b"
+    r"|\b(?:to|the|a|an|of|from|my|or|not|really|very)$|\b(?:mark|make|set|move) (?:it|that|them)\b"
+    r"|^(?:and|or|but|to|of|is|are|not|what|when|which|who|how|why|if|whether|day before|day after)\b|, (?:no|not|but|actually|wait|sorry)\b"
+    r"|^(?:note|description|comment|details?) (?:to|for) |[-,(] ?(?:high|medium|low|mon|tue|wed|thu|fri|sat|sun)\b"
+)
 
 
 def _changes(calls: Sequence[RequestedCall]) -> list[RequestedCall]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
+from maverick.chat.offline.wording import pattern
+
 
 class Kind(StrEnum):
     """What kind of message it is."""
@@ -54,11 +56,10 @@ _SMALL_TALK = (
     (Kind.DECLINED, rf"(?:please |wait |no |and |but |oh )*(?:don't|do not|never) (?:{_VERBS})\b.*"),
     (Kind.DECLINED, r"(?:never ?mind|forget it|leave it|keep it|scratch that)(?: please| thanks)?"),
 )
-_CHANGED_MIND = re.compile(
+_CHANGED_MIND = pattern(
     r"(?:(?:(?:oh|hmm+|no|nope|wait|actually|sorry|well|on second thoughts?|or|please|ah)[,.! ]*)*)"
     r"(?:no|wait|don't|do not|never ?mind|forget (?:it|that|about it)|scratch that|cancel that|just kidding|leave it(?: as is)?|keep it|not)"
-    r"(?:[,.! ]+(?:please|thanks|actually|sorry|yet))*[.! ]*",
-    re.IGNORECASE,
+    r"(?:[,.! ]+(?:please|thanks|actually|sorry|yet))*[.! ]*"
 )
 
 

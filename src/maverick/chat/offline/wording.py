@@ -7,80 +7,71 @@ from calendar import day_name
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+
+def pattern(text: str) -> re.Pattern[str]:
+    """A pattern that ignores case, as everything here does: people type as they like."""
+    return re.compile(text, re.IGNORECASE)
+
+
 QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?:(?<=\s)|^)['‘](.+?)['’](?=[\s,.!?:;]|$)")
-_PRIORITY = re.compile(
+_PRIORITY = pattern(
     r",?\s*(?:-\s*)?\b(?P<said>(?:(?:with|at|of|as|a|an|and|it's|it is|this is|that's|which is|make it|very|really|super|so|quite|pretty|extremely)\s+)*)"
     r"(?:(?:priority|prio)\s*(?:is|:|=|of)?\s*(?P<after>high|medium|normal|low)"
     r"|(?P<before>high|highest|top|medium|normal|low|lowest)[\s-]+(?:priority|prio|importance)"
-    r"|(?P<mild>not (?:urgent|important))|(?P<urgent>urgent|important|asap|as soon as possible))\b",
-    re.IGNORECASE,
+    r"|(?P<mild>not (?:urgent|important))|(?P<urgent>urgent|important|asap|as soon as possible))\b"
 )
-_POLITE = re.compile(
+_POLITE = pattern(
     r"^(?:(?:please|pls|plz|kindly|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday|probably|plus|hmm+|uh|um|ah|oops|whoops|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.\s]+)*"
     r"(?:(?:can|could|would|will|may) (?:you|u|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you to\s+|to\s+(?!finish|complete|close))|"
-    r"i want (?:you to\s+|to\s+(?!finish|complete|close))|i need you to\s+|let(?:'s| us| me)\s+(?!finish|complete|close)|go ahead and\s+|(?:i was wondering|i wonder|it would be (?:great|nice|good)) if you could\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*",
-    re.IGNORECASE,
+    r"i want (?:you to\s+|to\s+(?!finish|complete|close))|i need you to\s+|let(?:'s| us| me)\s+(?!finish|complete|close)|go ahead and\s+|(?:i was wondering|i wonder|it would be (?:great|nice|good)) if you could\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*"
 )
-_MIND = re.compile(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ", re.IGNORECASE)
-_POLITE_END = re.compile(
-    r"(?:[,.!?\s]+(?:please|pls|plz|for me|thanks|thank you|now|instead|mate|then|too|as well|already|finally|at last|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers))+$",
-    re.IGNORECASE,
+_MIND = pattern(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ")
+_POLITE_END = pattern(
+    r"(?:[,.!?\s]+(?:please|pls|plz|for me|thanks|thank you|now|instead|mate|then|too|as well|already|finally|at last|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers))+$"
 )
 _END = re.compile(r"[\s.!?…]+$")
 _APOSTROPHES = {
     word.replace("'", ""): word
     for word in ("don't", "didn't", "haven't", "isn't", "can't", "won't", "i'm", "i've", "that's", "what's")
 }
-_NO_APOSTROPHE = re.compile(rf"\b(?:{'|'.join(_APOSTROPHES)})\b", re.IGNORECASE)
-_LIST_END = re.compile(
-    r"(?:^|\s+)(?:to|on|onto|in|into|from|off)\s+(?:my|the|teh|our)\s+(?:\w+\s+)?(?:list|lists|tasks|todos?|to-dos?|to-do list|todo list)$",
-    re.IGNORECASE,
+_NO_APOSTROPHE = pattern(rf"\b(?:{'|'.join(_APOSTROPHES)})\b")
+_LIST_END = pattern(
+    r"(?:^|\s+)(?:to|on|onto|in|into|from|off)\s+(?:my|the|teh|our)\s+(?:\w+\s+)?(?:list|lists|tasks|todos?|to-dos?|to-do list|todo list)$"
 )
-_CALLED = re.compile(
-    r"^(?:(?:the|a|an|my|that|this)\s+)?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|todo|to-do|reminder)s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying)\s+)?",
-    re.IGNORECASE,
+_CALLED = pattern(
+    r"^(?:(?:the|a|an|my|that|this)\s+)?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|todo|to-do|reminder)s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying)\s+)?"
 )
-_TASK_NOUN = re.compile(
-    r"[,:;.]|(?:task|item|todo|to-do|reminder|thing|one|stuff|and|for|by|due|on|to)s?\b", re.IGNORECASE
-)
-_VALUE_OF = re.compile(
-    r"^(?:the |my )?(?:due date|deadline|date) (?:of|for|on) |(?:'s)? (?:due date|deadline|date)$",
-    re.IGNORECASE,
+_TASK_NOUN = pattern(r"[,:;.]|(?:task|item|todo|to-do|reminder|thing|one|stuff|and|for|by|due|on|to)s?\b")
+_VALUE_OF = pattern(
+    r"^(?:the |my )?(?:due date|deadline|date) (?:of|for|on) |(?:'s)? (?:due date|deadline|date)$"
 )
 """What "the deadline of the report" has besides the task."""
-_TASK_END = re.compile(r"\s+(?:task|item|todo|one|reminder)$", re.IGNORECASE)
-_PRONOUN = re.compile(
-    r"(?:it|that|this|that one|this one|the task|the last one|that task|this task)", re.IGNORECASE
+_TASK_END = pattern(r"\s+(?:task|item|todo|one|reminder)$")
+_PRONOUN = pattern(r"(?:it|that|this|that one|this one|the task|the last one|that task|this task)")
+_PLURAL = pattern(
+    r"(?:(?:all|both|each)(?: of)? )?(?:them|these|those|the (?:two|three|four))(?: tasks| ones)?|both|all (?:two|three|four)"
 )
-_PLURAL = re.compile(
-    r"(?:(?:all|both|each)(?: of)? )?(?:them|these|those|the (?:two|three|four))(?: tasks| ones)?|both|all (?:two|three|four)",
-    re.IGNORECASE,
-)
-_FIRST_FEW = re.compile(
-    r"(?:the )?(?P<end>first|last) (?P<count>two|three|four|five|[2-9])(?: ones| tasks)?", re.IGNORECASE
-)
+_FIRST_FEW = pattern(r"(?:the )?(?P<end>first|last) (?P<count>two|three|four|five|[2-9])(?: ones| tasks)?")
 _NUMBERS = ("two", "three", "four", "five")
-_LAST = re.compile(r"the last(?: one| task)?", re.IGNORECASE)
+_LAST = pattern(r"the last(?: one| task)?")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_ORDINAL = re.compile(
+_ORDINAL = pattern(
     rf"(?:the )?(?:(?P<word>{'|'.join(_ORDINALS)})|(?:number|no\.?|task|item|#)\s*(?P<number>\d{{1,3}})|(?P<nth>\d{{1,3}})(?:st|nd|rd|th)?)"
-    r"(?: one| task| item)?",
-    re.IGNORECASE,
+    r"(?: one| task| item)?"
 )
 _LISTED = re.compile(
     r"^(\d+)\. [☐✓] (.*?)(?: \((?:[^()]*priority|(?:overdue since|due) [^()]*)+\))?$", re.MULTILINE
 )
 
 
-_DEED = re.compile(
+_DEED = pattern(
     r"(?:(?:go|start|finish|learn|try)\s+(?:to\s+)?)?(?:apply|arrange|ask|bake|book|bring|brush|build|buy|call|cancel|cash|change|check|"
     r"choose|clean|clear|collect|contact|cook|cut|decide|decorate|deliver|discuss|do|download|draft|draw|drink|drop|dust|eat|"
     r"email|empty|exercise|feed|file|fill|find|finish|fix|fold|follow|get|give|go|grab|hang|help|hire|install|invite|iron|learn|"
     r"mail|make|measure|meditate|meet|message|mop|mow|open|order|organi[sz]e|pack|paint|pay|phone|pick|plan|plant|play|post|"
     r"practi[cs]e|prepare|print|read|register|renew|repair|replace|reply|research|return|review|ride|ring|run|scan|sell|send|set|sew|"
     r"shop|sign|sort|speak|start|stretch|study|submit|sweep|swim|take|talk|test|text|throw|tidy|train|translate|try|tune|update|"
-    r"upload|vacuum|visit|walk|wash|watch|water|weed|work|wrap|write)\b(?!\?| (?:it|that|this|them|me)\b)",
-    re.IGNORECASE,
+    r"upload|vacuum|visit|walk|wash|watch|water|weed|work|wrap|write)\b(?!\?| (?:it|that|this|them|me)\b)"
 )
 """How things to do begin."""
 _FRAME = (
