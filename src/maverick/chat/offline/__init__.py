@@ -4,7 +4,7 @@ It is honest about that: it says what it cannot do.
 """
 
 from maverick.chat.offline.client import TaskModel
+from maverick.chat.offline.grammar import Kind
 from maverick.chat.offline.meaning import Meaning, meaning_of
-from maverick.chat.offline.small_talk import Kind
 
 __all__ = ["Kind", "Meaning", "TaskModel", "meaning_of"]

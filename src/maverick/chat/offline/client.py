@@ -9,8 +9,8 @@ from datetime import date
 import msgspec
 from msgspec.structs import replace
 
+from maverick.chat.offline.grammar import Kind
 from maverick.chat.offline.meaning import is_answer, meaning_of
-from maverick.chat.offline.small_talk import Kind
 from maverick.chat.phrases import DECLINED
 from maverick.providers.offline import FinishedCall, OfflineClient, RequestedCall, Turn
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from enum import StrEnum
 from functools import cache
 
 from msgspec.structs import replace
@@ -24,6 +25,34 @@ from maverick.chat.offline.wording import (
 )
 from maverick.chat.verbs import BASE_FORMS
 from maverick.providers.offline import RequestedCall
+
+
+class Kind(StrEnum):
+    """What kind of message it is."""
+
+    REQUEST = "request"
+    """Something to do with the tasks."""
+    GREETING = "greeting"
+    HELP = "help"
+    THANKS = "thanks"
+    GOODBYE = "bye"
+    DECLINED = "declined"
+    """No to a question."""
+    UNSURE = "unsure"
+    """Perhaps something to do with the tasks: it is asked back."""
+    UNSUPPORTED = "unsupported"
+    """Not about tasks, or not understood."""
+
+
+def small_talk(said: str) -> Kind | None:
+    """What kind of small talk a message is, if it is nothing else."""
+    remark = re.sub(r"[\s,.!?…]+", " ", said.replace("’", "'")).strip()
+    return next((Kind(kind) for kind, talk in _SMALL_TALK if _pattern(talk).fullmatch(remark)), None)
+
+
+def is_taken_back(said: str) -> bool:
+    """Whether something that was said just before is taken back: "no, forget it"."""
+    return _CHANGED_MIND.fullmatch(said.replace("’", "'").strip()) is not None
 
 
 def read_sentence(said: str, answered: str, today: date) -> list[RequestedCall] | None:
@@ -139,6 +168,7 @@ _PARTS = {
     "|lowest|low)[(-| )(priority|prio|importance)]",
     "urgent": "[that |so |very |really ](urgent|important|[a ](high|top) priority)",
     "span": r"(?P<span>[by ](a couple of|an?|another|\w+)[ more] (day|week|month|fortnight)s?)",
+    "deeds": "(add|delete|remove|complete|mark|tick|check|cross|rename|move|change|finish|touch|do (that|it|anything)|clear)",
     "task": "(?P<task>.+?)",
     "title": "(?P<title>.+)",
     "when": "(?P<when>.+)",
@@ -150,6 +180,11 @@ _PARTS = {
 _PART = re.compile(r"\{(\w+)\}")
 
 
+def _table(text: str) -> list[list[str]]:
+    """The lines of a table: a name and a sentence in each."""
+    return [re.split(r": +", line, maxsplit=1) for line in text.splitlines() if line and line[0] != "#"]
+
+
 @cache  # compiled on use, since a chat is to be at its prompt before
 def _pattern(sentence: str) -> re.Pattern[str]:
     """The pattern of a sentence, in which ``[…]`` may be left out, ``(a|b)`` is either, and ``{…}`` is a part."""
@@ -159,6 +194,11 @@ def _pattern(sentence: str) -> re.Pattern[str]:
     return pattern(sentence)
 
 
+_CHANGED_MIND = pattern(
+    r"(?:(?:(?:oh|hmm+|no|nope|wait|actually|sorry|well|on second thoughts?|or|please|ah)[,.! ]*)*)"
+    r"(?:no|wait|don't|do not|never ?mind|forget (?:it|that|about it)|scratch that|cancel that|just kidding|leave it(?: as is)?|keep it|not)"
+    r"(?:[,.! ]+(?:please|thanks|actually|sorry|yet))*[.! ]*"
+)
 _LOOKING = ("list", "look_up")
 """The readers that change nothing."""
 _GRAMMAR = r"""
@@ -276,4 +316,20 @@ schedule:       (schedule|plan|book) {what}
 add_deed:       {what}
 """
 """What is understood: a sentence a line, after the name of its reader, the more telling ones first."""
-_SENTENCES = [re.split(r": +", line, maxsplit=1) for line in _GRAMMAR.splitlines() if line and line[0] != "#"]
+_SENTENCES = _table(_GRAMMAR)
+_SMALL_TALK = _table(r"""
+greeting: (hi|hiya|hello|hey|yo|howdy|hola|greetings|(good )?(morning|evening)|good (morning|afternoon|evening|day))( there| again| maverick| you| everyone)*( how are you( doing)?( today)?)?
+greeting: how are you( doing)?( today)?
+help:     (i need |can you |could you |please )*help( me)?( please)?|what (can|could|do|else can) (you|i) (do|say|ask)( here| for me)?
+help:     how (does|do) (this|it|you|i use this) ?(work)?
+help:     how (do|can|would|should) i (use|start|{deeds}|undo|postpone|list)\b.*
+help:     what are you( able to do)?|who are you|what is this|examples?|commands?
+thanks:   (many |ok |okay |great |cool |no |nice |perfect |awesome )*(thanks|thank you|thx|ty|cheers)( (a lot|so much|very much|again|a bunch|for .*|mate|maverick|that's .*|you.*|bye))*
+thanks:   ((great|perfect|nice|cool|good|awesome|ok|okay|well done|all right|alright|lol|haha|wow|sorry|got it|sounds good|great job|good job) ?)+
+thanks:   (no )?(that's|that is|that will be) (all|it|everything)( for now| thanks)?
+thanks:   nothing( else)?|no
+bye:      (good ?)?bye( bye| for now)?|see (you|ya)( later| soon| tomorrow| around)?|good night|farewell|quit|exit
+declined: (please |wait |no |and |but |oh )*(don't|do not|never) {deeds}\b.*
+declined: (never ?mind|forget it|leave it|keep it|scratch that)( please| thanks)?
+""")
+"""Messages that ask for nothing."""

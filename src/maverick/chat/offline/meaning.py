@@ -10,8 +10,8 @@ from datetime import date
 from msgspec.structs import replace
 
 from maverick.chat.offline.dates import take_timing
+from maverick.chat.offline.grammar import Kind, is_taken_back, small_talk
 from maverick.chat.offline.requests import read, understand
-from maverick.chat.offline.small_talk import Kind, is_taken_back, small_talk
 from maverick.chat.offline.wording import begins_with_deed, ordinal, pattern, plain_end, plain_request, quoted
 from maverick.providers.offline import RequestedCall
 

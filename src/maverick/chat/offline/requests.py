@@ -10,8 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from maverick.chat.offline.dates import take_timing
-from maverick.chat.offline.grammar import clauses, is_question, read_sentence
-from maverick.chat.offline.small_talk import is_taken_back, small_talk
+from maverick.chat.offline.grammar import clauses, is_question, is_taken_back, read_sentence, small_talk
 from maverick.chat.offline.wording import pattern, plain_end, plain_request, quoted, take_priority
 from maverick.providers.offline import RequestedCall
 
