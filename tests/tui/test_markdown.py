@@ -15,10 +15,9 @@ from rich.style import Style
 from maverick.tui.block import Speaker, Words
 from maverick.tui.conversation import ConversationModel
 from maverick.tui.layout import ConversationLayout
-from maverick.tui.markdown import LONGEST
 from maverick.tui.message_lines import MessageLines
 from maverick.tui.plain_text import plain
-from maverick.tui.renderer import Renderer
+from maverick.tui.renderer import LONGEST, Renderer
 from tui.telling import Teller
 
 pytestmark = pytest.mark.requirement("007-TUI-MARKDOWN")

@@ -14,16 +14,7 @@ from msgspec.structs import replace
 from maverick.chat.phrases import RESPONSE_LENGTH
 from maverick.chat.sentences import is_claim, readable, split_off, visible
 from maverick.chat.task_tools import TASK_TOOL_NAMES
-from maverick.loop import ToolOutcome
-from maverick.loop.events import (
-    AgentActivityEvent,
-    ContentChunk,
-    RetryScheduled,
-    RunEnd,
-    RunResumed,
-    ToolCallEnd,
-    ToolCallStart,
-)
+from maverick.loop import ToolOutcome, events
 from maverick.runtime.event_log import Listener
 
 _LEAD = RESPONSE_LENGTH // 2
@@ -202,28 +193,30 @@ class FilteredEvents:
         self._observer = None if filtered else listener
         self._sent = ""
         self._names: dict[str, str] = {}
-        self._end: RunEnd | None = None
+        self._end: events.RunEnd | None = None
 
-    def put(self, event: AgentActivityEvent) -> None:
+    def put(self, event: events.AgentActivityEvent) -> None:
         """Take in an event of the run."""
         if self._observer is not None:
             self._observer(event)
         if len(event.agent) == 1:
             match event:
-                case ContentChunk(content=content):
+                case events.ContentChunk(content=content):
                     self._send(event, self._text.feed(content))
                     return
-                case RunEnd():  # the rest of the reply comes before it
+                case events.RunEnd():  # the rest of the reply comes before it
                     self._end = event
                     return
-                case RunResumed():
+                case events.RunResumed():
                     self._text.is_held = True
-                case RetryScheduled():
+                case events.RetryScheduled():
                     self._text.start_over()
-                case ToolCallStart(tool_call=call):
+                case events.ToolCallStart(tool_call=call):
                     self._names[call.id] = call.tool_name
                     self._text.drop_unsent()
-                case ToolCallEnd(tool_call_id=call_id, outcome=outcome) if outcome is not ToolOutcome.DENIED:
+                case events.ToolCallEnd(tool_call_id=call_id, outcome=outcome) if (
+                    outcome is not ToolOutcome.DENIED
+                ):
                     self.tools_ran([self._names.get(call_id, "")])
         self._pass_on(event)
 
@@ -237,17 +230,17 @@ class FilteredEvents:
         if self._end is None:
             return
         end, rest = self._end, response.removeprefix(self._sent)
-        chunk = ContentChunk(
+        chunk = events.ContentChunk(
             run_id=end.run_id, trace_id=end.trace_id, at=end.at, agent=end.agent, content=rest
         )
         self._send(chunk, rest)
         self._pass_on(end)
 
-    def _send(self, event: ContentChunk, words: str) -> None:
+    def _send(self, event: events.ContentChunk, words: str) -> None:
         if words:
             self._sent += words
             self._pass_on(replace(event, content=words))
 
-    def _pass_on(self, event: AgentActivityEvent) -> None:
+    def _pass_on(self, event: events.AgentActivityEvent) -> None:
         if self._listener is not None:
             self._listener(event)

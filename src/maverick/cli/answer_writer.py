@@ -137,7 +137,7 @@ class AnswerWriter:
         from rich.markdown import Markdown  # here, since it is slow to load, and many answers need none
         from rich.segment import Segments
 
-        from maverick.tui.markdown import parse_markdown
+        from maverick.tui.renderer import parse_markdown
 
         console = self._console
         console.width = terminal_width()

@@ -6,27 +6,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from maverick.loop.events import (
-    AgentActivityEvent,
-    ApprovalGiven,
-    ApprovalRequested,
-    Compacted,
-    ContentChunk,
-    ErrorEvent,
-    MessageAdded,
-    PrefixChanged,
-    RetryScheduled,
-    RunEnd,
-    RunResumed,
-    RunStart,
-    ServerToolUsed,
-    SourcesCited,
-    Thinking,
-    ToolCallEnd,
-    ToolCallStart,
-    TurnStart,
-    UsageUpdated,
-)
+from maverick.loop import events
 from maverick.loop.limits import Limits
 from maverick.loop.prefix import PrefixReason
 from maverick.loop.result import RESUMABLE, TerminateReason, ToolOutcome
@@ -102,7 +82,7 @@ class ConversationModel:
         self._show_messages(messages)
         self.revision += 1
 
-    def tell(self, event: AgentActivityEvent) -> None:
+    def tell(self, event: events.AgentActivityEvent) -> None:
         """Show an event."""
         handle = self._HANDLERS.get(type(event))
         if handle is not None:
@@ -118,7 +98,9 @@ class ConversationModel:
             tool.revision += 1
             self.revision += 1
 
-    def remark(self, words: str, tone: Tone = Tone.PLAIN, event: AgentActivityEvent | None = None) -> None:
+    def remark(
+        self, words: str, tone: Tone = Tone.PLAIN, event: events.AgentActivityEvent | None = None
+    ) -> None:
         """Add a remark, perhaps about an event."""
         depth = 0
         if event is not None:
@@ -186,32 +168,32 @@ class ConversationModel:
             self.status = Status.LEFT
         self.revision += 1
 
-    def _run_started(self, event: RunStart) -> None:
+    def _run_started(self, event: events.RunStart) -> None:
         if self._depth(event) == 0:
             self.run_id, self.status = event.run_id, Status.RUNNING
 
-    def _run_resumed(self, event: RunResumed) -> None:
+    def _run_resumed(self, event: events.RunResumed) -> None:
         if self._depth(event) == 0:
             self.status, self.reason = Status.RUNNING, None
             self.remark("resumed", event=event)
 
-    def _turn_started(self, event: TurnStart) -> None:
+    def _turn_started(self, event: events.TurnStart) -> None:
         self._hush(event)
         if self._depth(event) == 0:
             self._turn = self.gauge.turns = event.turn_number
             self.blocks.append(TurnMark(run_id=self.run_id, turn=self._turn))
 
-    def _words_came(self, event: ContentChunk | Thinking) -> None:
-        speaker = Speaker.ANSWER if isinstance(event, ContentChunk) else Speaker.THOUGHT
+    def _words_came(self, event: events.ContentChunk | events.Thinking) -> None:
+        speaker = Speaker.ANSWER if isinstance(event, events.ContentChunk) else Speaker.THOUGHT
         self._say(event, speaker, event.content)
 
-    def _tool_asked(self, event: ApprovalRequested) -> None:
+    def _tool_asked(self, event: events.ApprovalRequested) -> None:
         tool = self._tool(event, event.tool_call)
         tool.state, tool.question, tool.folded = ToolState.ASKED, event.reason, False
         self.asked.add((event.run_id, event.tool_call.id))
         tool.revision += 1
 
-    def _tool_decided(self, event: ApprovalGiven) -> None:
+    def _tool_decided(self, event: events.ApprovalGiven) -> None:
         tool = self._tools.get((event.run_id, event.tool_call_id))
         self.asked.discard((event.run_id, event.tool_call_id))
         if tool is not None:
@@ -219,27 +201,27 @@ class ConversationModel:
             tool.decision = f"{'approved' if event.approved else 'denied'} by {event.by or 'you'}"
             tool.revision += 1
 
-    def _tool_started(self, event: ToolCallStart) -> None:
+    def _tool_started(self, event: events.ToolCallStart) -> None:
         tool = self._tool(event, event.tool_call)
         tool.state = ToolState.RUNNING
         tool.revision += 1
 
-    def _tool_ended(self, event: ToolCallEnd) -> None:
+    def _tool_ended(self, event: events.ToolCallEnd) -> None:
         tool = self._tools.get((event.run_id, event.tool_call_id))
         if tool is not None:
             _settle(tool, event.result, event.outcome, event.duration_ms)
 
-    def _server_tool_used(self, event: ServerToolUsed) -> None:
+    def _server_tool_used(self, event: events.ServerToolUsed) -> None:
         self.remark(str(event.use), Tone.BAD if event.use.error else Tone.PLAIN, event=event)
 
-    def _sources_cited(self, event: SourcesCited) -> None:
+    def _sources_cited(self, event: events.SourcesCited) -> None:
         for number, citation in enumerate(event.citations, 1):
             self.remark(f"[{number}] {citation}", event=event)
 
-    def _error_came(self, event: ErrorEvent) -> None:
+    def _error_came(self, event: events.ErrorEvent) -> None:
         self._error = str(event.error)
 
-    def _retry_comes(self, event: RetryScheduled) -> None:
+    def _retry_comes(self, event: events.RetryScheduled) -> None:
         words = self._speaking.pop(event.run_id, None)
         if words is not None:  # the partial answer is discarded
             self.blocks = [block for block in self.blocks if not _is_same_answer(block, words)]
@@ -247,25 +229,25 @@ class ConversationModel:
             f"{self._error} Retrying in about {duration(event.delay)}.".lstrip(), Tone.BAD, event=event
         )
 
-    def _usage_counted(self, event: UsageUpdated) -> None:
+    def _usage_counted(self, event: events.UsageUpdated) -> None:
         if self._depth(event) == 0:
             self.gauge.usage, self.gauge.context_tokens = event.total, event.context_tokens
 
-    def _compacted(self, event: Compacted) -> None:
+    def _compacted(self, event: events.Compacted) -> None:
         if self._depth(event) == 0:
             self.gauge.context_tokens = event.context_tokens
         self.remark("the conversation was compacted", event=event)
 
-    def _prefix_changed(self, event: PrefixChanged) -> None:
+    def _prefix_changed(self, event: events.PrefixChanged) -> None:
         if event.tokens and event.reason is not PrefixReason.CONDENSED:  # which is told already
             self.remark(f"{event.reason}: about {event.tokens:,} tokens not cached", event=event)
 
-    def _message_added(self, event: MessageAdded) -> None:
+    def _message_added(self, event: events.MessageAdded) -> None:
         if self._depth(event) == 0:
             self.edit(event.content, replaces=not self.take_back(1))
             self._added = self.blocks[-1]
 
-    def _run_ended(self, event: RunEnd) -> None:
+    def _run_ended(self, event: events.RunEnd) -> None:
         self._hush(event)
         if self._depth(event) > 0:
             return
@@ -291,7 +273,7 @@ class ConversationModel:
             again = ". /resume goes on" if self.can_resume else ""
             self.remark(f"stopped: {summary(result)}{again}", event=event)
 
-    def _depth(self, event: AgentActivityEvent) -> int:
+    def _depth(self, event: events.AgentActivityEvent) -> int:
         return max(len(event.agent) - len(self._path), 0)
 
     def _add_words(self, text: str, turn: int, speaker: Speaker) -> None:
@@ -300,7 +282,7 @@ class ConversationModel:
             Words(run_id=self.run_id, turn=turn, speaker=speaker, pieces=[text], is_whole=True)
         )
 
-    def _say(self, event: AgentActivityEvent, speaker: Speaker, text: str) -> None:
+    def _say(self, event: events.AgentActivityEvent, speaker: Speaker, text: str) -> None:
         words = self._speaking.get(event.run_id)
         if words is None or words.speaker is not speaker:
             self._hush(event)
@@ -309,7 +291,7 @@ class ConversationModel:
             self.blocks.append(words)
         words.say(text)
 
-    def _hush(self, event: AgentActivityEvent) -> None:
+    def _hush(self, event: events.AgentActivityEvent) -> None:
         """End the message of a run: what comes next is another block."""
         words = self._speaking.pop(event.run_id, None)
         if words is not None:
@@ -320,7 +302,7 @@ class ConversationModel:
             words.end()
         self._speaking.clear()
 
-    def _tool(self, event: AgentActivityEvent, call: ToolCall) -> ToolUse:
+    def _tool(self, event: events.AgentActivityEvent, call: ToolCall) -> ToolUse:
         self._hush(event)
         known = self._tools.get((event.run_id, call.id))
         return known or self._add_tool(event.run_id, call, self._turn, self._depth(event))
@@ -359,24 +341,24 @@ class ConversationModel:
             self._add_words(said, 0, speaker)
 
     _HANDLERS: ClassVar[dict[type[Any], Any]] = {
-        RunStart: _run_started,
-        RunResumed: _run_resumed,
-        TurnStart: _turn_started,
-        ContentChunk: _words_came,
-        Thinking: _words_came,
-        ApprovalRequested: _tool_asked,
-        ApprovalGiven: _tool_decided,
-        ToolCallStart: _tool_started,
-        ToolCallEnd: _tool_ended,
-        ServerToolUsed: _server_tool_used,
-        SourcesCited: _sources_cited,
-        ErrorEvent: _error_came,
-        RetryScheduled: _retry_comes,
-        UsageUpdated: _usage_counted,
-        Compacted: _compacted,
-        PrefixChanged: _prefix_changed,
-        MessageAdded: _message_added,
-        RunEnd: _run_ended,
+        events.RunStart: _run_started,
+        events.RunResumed: _run_resumed,
+        events.TurnStart: _turn_started,
+        events.ContentChunk: _words_came,
+        events.Thinking: _words_came,
+        events.ApprovalRequested: _tool_asked,
+        events.ApprovalGiven: _tool_decided,
+        events.ToolCallStart: _tool_started,
+        events.ToolCallEnd: _tool_ended,
+        events.ServerToolUsed: _server_tool_used,
+        events.SourcesCited: _sources_cited,
+        events.ErrorEvent: _error_came,
+        events.RetryScheduled: _retry_comes,
+        events.UsageUpdated: _usage_counted,
+        events.Compacted: _compacted,
+        events.PrefixChanged: _prefix_changed,
+        events.MessageAdded: _message_added,
+        events.RunEnd: _run_ended,
     }
 
 

@@ -9,9 +9,8 @@ from typing import NamedTuple
 from rich.text import Text
 
 from maverick.tui.block import Block, Speaker, Words
-from maverick.tui.markdown import LONGEST
 from maverick.tui.plain_text import plain
-from maverick.tui.renderer import LineStyle, Renderer
+from maverick.tui.renderer import LONGEST, LineStyle, Renderer
 
 INDENT = 2
 """Cells by which each level of subagents is indented."""
