@@ -9,8 +9,8 @@ import pytest
 
 from chat.utterance import TODAY
 from maverick import AgentExecutor, SqliteJournal, define_agent, tool
+from maverick.chat.matching import find_each, find_matches
 from maverick.chat.tables import Task
-from maverick.chat.tasks import find_each, find_matches
 from maverick.exceptions import ApprovalError
 from maverick.journal import Approval
 from maverick.journal.approvals import decided_by_the_run

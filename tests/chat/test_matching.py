@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from chat.utterance import TODAY
+from maverick.chat.matching import find_matches
 from maverick.chat.tables import Task
-from maverick.chat.tasks import find_matches
 
 TITLES = ["Buy milk", "Buy oat milk", "Call Mum", "Finish the quarterly report", "Café with José", "Pay rent"]
 

@@ -13,6 +13,7 @@ from sqlmodel import Session
 
 from maverick.chat import phrases
 from maverick.chat.confirmations import ConfirmationStore
+from maverick.chat.matching import find_each, find_matches, find_named, is_about, nearest, same_title
 from maverick.chat.phrases import in_words
 from maverick.chat.tables import Task
 from maverick.chat.task_arguments import (
@@ -24,19 +25,7 @@ from maverick.chat.task_arguments import (
     UndoChange,
     UpdateTask,
 )
-from maverick.chat.tasks import (
-    UNDO,
-    ChangeLog,
-    Due,
-    TaskStore,
-    find_each,
-    find_matches,
-    find_named,
-    is_about,
-    nearest,
-    same_title,
-    state_of,
-)
+from maverick.chat.tasks import UNDO, ChangeLog, Due, TaskStore, state_of
 from maverick.exceptions import ToolError
 from maverick.journal.approvals import binding_hash
 

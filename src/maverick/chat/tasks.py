@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from difflib import SequenceMatcher
 from typing import Any
 
 from sqlmodel import Session, col, select
 
-from maverick.chat.phrases import label
 from maverick.chat.tables import Change, Task, now
-from maverick.chat.verbs import BASE_FORMS
 from maverick.exceptions import InvalidInputError
 
 DUE_SPANS = ("today", "tomorrow", "this_week", "next_week", "overdue", "none")
@@ -25,27 +19,6 @@ UNDO = "undo_last_change"
 """The name of the undo tool; its own changes cannot be undone."""
 _MOST_STEPS = 1000
 """Changes that are looked at to find what can be made again."""
-_ARTICLES = frozenset(("a", "an", "the", "my", "our", "your", "some"))
-_FILLERS = frozenset(
-    re.findall(
-        r"\w+",
-        "a an the teh my our your that this it one task tasks todo item about regarding for to of with on called named thing things stuff",
-    )
-)
-"""Words that do not distinguish tasks."""
-_EXCEPT = re.compile(r"\b(?:not|but|except|never|without)\b", re.IGNORECASE)
-"""Words that turn a request round: then only the very title counts."""
-_AND = re.compile(r"\s*[,;&]\s*(?:and\s+)?|\s+and\s+", re.IGNORECASE)
-_TITLES = re.compile(r"'(.+?)'(?=,| and |$)")
-_SIMILAR_WORD = 0.82
-"""How similar a misspelt word has to be."""
-_INCIDENTAL = frozenset(
-    re.findall(
-        r"\w+",
-        "already finally just now today yesterday morning afternoon evening night last again too all is are was were been has have",
-    )
-)
-"""Words that may stand beside a title, to say that it is done and when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,133 +227,6 @@ def state_of(task: Task) -> dict[str, Any]:
     return task.model_dump(mode="json", exclude={"user_id"})
 
 
-def same_title(title: str, tasks: Sequence[Task]) -> Task | None:
-    """The first task that has this title, whatever its case, punctuation and articles."""
-    return next((task for task in tasks if _bare(task.title) == _bare(title)), None)
-
-
-def _bare(title: str) -> list[str]:
-    return [word for word in _plain(title).split() if word not in _ARTICLES]
-
-
-def find_named(query: str, tasks: Sequence[Task], today: date) -> list[Task]:
-    """The tasks whose title has all the words, in the order given; an exact title wins."""
-    asked, words = _plain(query), _words(query)
-    exact = [task for task in tasks if asked and _plain(task.title) == asked]
-    if len(exact) == 1:
-        return exact
-    return _distinct(
-        exact
-        or [
-            task
-            for task in tasks
-            if _has_all(words, _words(label(task, today))) and _shared(words, _words(task.title))
-        ],
-        today,
-    )
-
-
-def find_matches(query: str, tasks: Sequence[Task], today: date) -> list[Task]:
-    """The tasks that may be meant, in the order given; only one if it is clear which.
-
-    Titles that have all the words win over those that are all in the words ("bought the stamps" means "stamps"), and those
-    over misspelt titles. Of tasks that look the same, the first is meant.
-    """
-    found = find_named(query, tasks, today)
-    if found or _EXCEPT.search(query):
-        return found
-    words = _words(query)
-    found = [task for task in tasks if _is_said_by(words, _words(task.title))]
-    return _distinct(found or [task for task in tasks if _is_misspelt(words, _words(task.title))], today)
-
-
-def _is_said_by(words: Sequence[str], title: Sequence[str]) -> bool:
-    """Whether the words are a title, after what was done with it: "almond milk" is not "milk", but "bought milk" is."""
-    extra = [word for word in words[1:] if word not in _INCIDENTAL and not _shared([word], title)]
-    return not extra and _has_all(title, words)
-
-
-def _is_misspelt(words: Sequence[str], title: Sequence[str]) -> bool:
-    return len(words) == len(title) and all(map(_is_similar, words, title))
-
-
-def _is_similar(one: str, other: str) -> bool:
-    if _same(one, other):
-        return True
-    is_part = one.startswith(other) or other.startswith(one)
-    return (
-        (one + other).isalpha()
-        and min(len(one), len(other)) > 2
-        and (is_part or sorted(one) == sorted(other))
-    )
-
-
-def find_each(query: str, tasks: Sequence[Task], today: date) -> list[Task]:
-    """The tasks of an enumeration such as "the milk and the rent"; none unless each part means exactly one of them."""
-    if _EXCEPT.search(query):
-        return []
-    parts = _TITLES.findall(query) or _AND.split(query)
-    found = [find_matches(part, tasks, today) for part in parts if part]
-    each = {task.id: task for matches in found for task in matches}
-    return list(each.values()) if len(each) == len(found) and all(len(m) == 1 for m in found) else []
-
-
-def is_about(query: str, title: str) -> bool:
-    """Whether a title has all the words."""
-    return _has_all(_words(query), _words(title))
-
-
-def nearest(query: str, tasks: Sequence[Task]) -> Task | None:
-    """The task that shares most words with what was asked for, if one does and no other shares as many."""
-    words = _words(query)
-    shared = sorted(((_shared(words, _words(task.title)), n) for n, task in enumerate(tasks)), reverse=True)
-    if not shared or not shared[0][0] or (len(shared) > 1 and shared[1][0] == shared[0][0]):
-        return None
-    return tasks[shared[0][1]]
-
-
-def _shared(asked: Sequence[str], there: Sequence[str]) -> int:
-    """How many of the words are there."""
-    return sum(any(_same(word, other) for other in there) for word in asked)
-
-
 def _id_of(task: Task) -> int:
     assert task.id is not None  # noqa: S101 - every task here has been written
     return task.id
-
-
-def _distinct(tasks: Sequence[Task], today: date) -> list[Task]:
-    """The tasks, without those that look the same as an earlier one."""
-    return list({label(task, today): task for task in reversed(tasks)}.values())[::-1]
-
-
-def _has_all(asked: Sequence[str], there: Sequence[str]) -> bool:
-    return bool(asked) and all(any(_same(word, other) for other in there) for word in asked)
-
-
-def _same(one: str, other: str) -> bool:
-    if one == other:
-        return True
-    if not (one + other).isalpha() or one.endswith(other) or other.endswith(one):
-        return False  # numbers are exact, and "unlock" is not "lock"
-    shorter = min(len(one), len(other))
-    if shorter > 3 and (other.startswith(one) or one.startswith(other)):
-        return True
-    return shorter > 3 and _similarity(one, other) >= _SIMILAR_WORD
-
-
-def _similarity(one: str, other: str) -> float:
-    return SequenceMatcher(None, one, other, autojunk=False).ratio()
-
-
-def _words(text: str) -> list[str]:
-    words = [BASE_FORMS.get(word, word) for word in _plain(text).split()]
-    words = ["call" if word in ("ring", "phone", "phoned") else word for word in words]
-    telling = [word for word in words if word not in _FILLERS]
-    return telling or words
-
-
-def _plain(text: str) -> str:
-    """A text without case, accents and punctuation."""
-    bare = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
-    return " ".join(re.findall(r"\w+", bare.replace("'", "").replace("’", "")))

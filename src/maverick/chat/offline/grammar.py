@@ -12,6 +12,7 @@ from functools import cache
 
 from msgspec.structs import replace
 
+from maverick.chat.matching import BASE_FORMS
 from maverick.chat.offline.dates import when_last
 from maverick.chat.offline.readings import READERS, Heard
 from maverick.chat.offline.wording import (
@@ -23,7 +24,6 @@ from maverick.chat.offline.wording import (
     spelt,
     without_pictures,
 )
-from maverick.chat.verbs import BASE_FORMS
 from maverick.providers.offline import RequestedCall
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, TypeAlias
 
+from maverick.chat.matching import BASE_FORMS
 from maverick.chat.offline.dates import find_date, take_span, take_timing
 from maverick.chat.offline.wording import (
     QUOTED,
@@ -20,7 +21,6 @@ from maverick.chat.offline.wording import (
     title_of,
     without_list,
 )
-from maverick.chat.verbs import BASE_FORMS
 from maverick.providers.offline import RequestedCall
 
 
