@@ -67,14 +67,14 @@ _END = (
         ),
     )
 )
+_said_before = (
+    _messages.c.user_id == bindparam("owner"),
+    _messages.c.conversation_id == bindparam("conversation"),
+    _messages.c.id < bindparam("before", type_=BigInteger),
+)
 _LAST_ANSWER = (
     select(_messages.c.run_id)
-    .where(
-        _messages.c.user_id == bindparam("owner"),
-        _messages.c.conversation_id == bindparam("conversation"),
-        _messages.c.id < bindparam("before", type_=BigInteger),
-        _messages.c.role == "assistant",
-    )
+    .where(*_said_before, _messages.c.role == "assistant")
     .order_by(_messages.c.id.desc())
     .limit(1)
 )
@@ -89,11 +89,7 @@ _RECALL = (
         _messages.c.created_at,
         _messages.c.attachments.is_not(null()),
     )
-    .where(
-        _messages.c.user_id == bindparam("owner"),
-        _messages.c.conversation_id == bindparam("conversation"),
-        _messages.c.id < bindparam("before", type_=BigInteger),
-    )
+    .where(*_said_before)
     .order_by(_messages.c.id.desc())
     .limit(bindparam("most"))
 )
@@ -176,7 +172,7 @@ class ConversationStore:
         conversation = self.get(conversation_id)
         if conversation is None:
             return False
-        self._forget_messages(conversation_id)
+        self._forget(*self._in(conversation_id))
         for table in (Confirmation, HeardRequest):
             self._session.execute(
                 delete(table).where(
@@ -200,7 +196,7 @@ class ConversationStore:
         )
         if self._session.exec(wrote).first() is None:
             return False
-        self._forget_messages(conversation_id, message_id)
+        self._forget(*self._in(conversation_id), col(ChatMessage.id) >= message_id)
         return True
 
     def messages(self, conversation_id: str) -> list[ChatMessage]:
@@ -363,21 +359,18 @@ class ConversationStore:
         parts: list[dict[str, Any]] | None = None,
     ) -> int:
         """Write down what was said, and the tools that were called for it; returns the number of the message."""
-        said: dict[str, Any] = {
+        media = [(storable(part.name), part) for part in attachments]
+        shown = [{"name": name, "media_type": part.media_type} for name, part in media]
+        more = {"output": output, "parts": parts or None, "attachments": shown or None}
+        said = {
             "user_id": self._user_id,
             "conversation_id": conversation_id,
             "role": role,
             "content": storable(content),
             "run_id": run_id,
             "created_at": at,
+            **{name: value for name, value in more.items() if value is not None},
         }
-        if output is not None:
-            said["output"] = output
-        if parts:
-            said["parts"] = parts
-        media = [(storable(part.name), part) for part in attachments]
-        if media:
-            said["attachments"] = [{"name": name, "media_type": part.media_type} for name, part in media]
         number = int(self._session.connection().execute(_SAY, said).scalar_one())
         made = [ToolCall(user_id=self._user_id, message_id=number, **asdict(call)) for call in calls]
         sent = [
@@ -424,11 +417,8 @@ class ConversationStore:
         self._session.flush()
         return self.say(conversation_id, role, content, None, at, calls)
 
-    def _forget_messages(self, conversation_id: str, first: int = 0) -> None:
-        """Remove messages from a number on, with their tool calls and attachments."""
-        self._forget(*self._in(conversation_id), col(ChatMessage.id) >= first)
-
     def _forget(self, *which: Any) -> None:
+        """Remove messages, with their tool calls and attachments."""
         gone = select(col(ChatMessage.id)).where(*which)
         for table in (ToolCall, Attachment):
             self._session.execute(
