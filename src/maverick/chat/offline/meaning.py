@@ -132,14 +132,14 @@ def _small_talk(said: str, answered: str) -> Meaning | None:
     kind = small_talk(said)
     if kind is None:
         return None
-    is_refusal = kind is Kind.DECLINED or (is_answer(said) and "Anything else?" not in answered)
-    return _objection(said, answered) if is_refusal and _CHANGES.search(answered) else Meaning(kind)
+    is_no = _NO.fullmatch(plain_request(said)) is not None and "Anything else?" not in answered
+    return (_objection(said, answered) if is_no or kind is Kind.DECLINED else None) or Meaning(kind)
 
 
 def _objection(said: str, answered: str) -> Meaning | None:
     """Whether to undo what was just changed: a few words that are not understood, but are no consent."""
     changes = _CHANGES.findall(answered)
-    if not changes or len(said.split()) > 5 or not _OBJECTS.search(said):
+    if not changes or len(said.split()) > 5 or said.endswith("?") or not _OBJECTS.search(said):
         return None
     return Meaning(Kind.UNSURE, words=f"Shall I undo my last change, to '{changes[-1]}'?")
 

@@ -59,6 +59,8 @@ _TOPIC = pattern(r"(?:the|my) (?P<task>\w+(?: \w+){0,2})\s*\?")
 _AS_FOR = pattern(
     r"(?:as for|regarding|concerning|about) (?:the|my) (?P<task>\w+(?: \w+){0,2})[:,] (?P<rest>.+)"
 )
+_TO_COME = " now"
+"""The end of an answer that is not given yet: there is nothing to undo in it."""
 _NOT_DONE = pattern(r"(?:i |we )?(?:didn't|did not|haven't|have not|couldn't|can't|won't|not yet|forgot)\b")
 _BUT = pattern(r"\bbut\b")
 
@@ -83,13 +85,13 @@ def read(said: str, answered: str, today: date) -> Reading:
         if noted.calls and noted.is_certain and all(call.tool_name == "add_task" for call in noted.calls):
             said = down["what"]
     if topic := _AS_FOR.fullmatch(said):
-        answered, said = f"Updated! '{topic['task']}' now", topic["rest"]
+        answered, said = f"Updated! '{topic['task']}'{_TO_COME}", topic["rest"]
     calls: list[RequestedCall] = []
     is_certain = True
     about = answered
     for sentence in [said] if quoted(said) else _SENTENCE_END.split(said):
         if topic := _TOPIC.fullmatch(sentence):
-            about = f"Updated! '{topic['task']}' now"
+            about = f"Updated! '{topic['task']}'{_TO_COME}"
         elif calls and is_taken_back(sentence):
             calls, is_certain = [], False
         elif small_talk(sentence) is None:
@@ -118,7 +120,7 @@ _DATED = pattern(r"\b(?:(?:on|by) (?:mon|tues|wednes|thurs|fri|satur|sun)day|tom
 _NO_TITLE = pattern(
     r"[.!?] +\w|\b(?:tasks?|to-?dos?|reminders?|deadline|due|priority|yesterday|already|my list|the list|please)\b|(?:^|\s)['\"“‘][^'\"”’]+['\"”’] +\w|: (?:i|we)\b|^(?:i|you|me|he|she|they)\b"
     r"|\b(?:to|the|a|an|of|from|my|or|not|really|very)$|\b(?:mark|make|set|move) (?:it|that|them)\b"
-    r"|^(?:and|or|but|to|of|is|are|not|what|when|which|who|how|why|if|whether|day before|day after)\b|, (?:no|not|but|actually|wait|sorry)\b"
+    r"|^(?:and|or|but|to|of|another|is|are|not|what|when|which|who|how|why|if|whether|day before|day after)\b|, (?:no|not|but|actually|wait|sorry)\b"
     r"|^(?:note|description|comment|details?) (?:to|for) |[-,(] ?(?:high|medium|low|mon|tue|wed|thu|fri|sat|sun)\b"
 )
 
@@ -173,7 +175,7 @@ def _said_of(calls: Sequence[RequestedCall]) -> str:
     """What will be answered to these calls, so that what follows can refer to it."""
     titles = [str(call.arguments.get("title") or call.arguments.get("task") or "") for call in calls]
     named = " and ".join(f"'{title}'" for title in titles if title)
-    return f"Updated! {named} now" if named else ""
+    return f"Updated! {named}{_TO_COME}" if named else ""
 
 
 def _merged(calls: Sequence[RequestedCall], more: Sequence[RequestedCall]) -> list[RequestedCall]:
@@ -213,7 +215,8 @@ def _follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | N
         return None
     words = set(re.findall(r"[\w']+", said.replace("’", "'").lower()))
     is_of_this = "done" not in words or answered.startswith("Great!")
-    if words <= _REGRETTING and words & _REGRET and is_of_this:
+    is_news = answered.endswith(_TO_COME) or words == {"not", "yet"}
+    if words <= _REGRETTING and words & _REGRET and is_of_this and not is_news:
         return [RequestedCall("undo_last_change", {})]
     more = re.fullmatch(
         r"(?:oh,? )?(?:and|also|plus|and also) (?P<what>(?!\d+$).+)", plain_end(said), re.IGNORECASE

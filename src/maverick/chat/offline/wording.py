@@ -244,7 +244,7 @@ def several(text: str) -> list[str]:
 
 def _mentioned(answered: str) -> list[str]:
     """The tasks an answer was about."""
-    found = re.findall(r"'(.+?)'(?=[\s.?!:,]|$)", answered)
+    found = re.findall(r"(?<!\w)'(.+?)'(?=[\s.?!:,]|$)", answered)
     return list(dict.fromkeys(title for title in found if not title.startswith("yes "))) or listed(answered)
 
 
