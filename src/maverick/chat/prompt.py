@@ -46,15 +46,7 @@ def chat_agent(
     max_tokens: int = 0,
     thinks: bool = False,
 ) -> AgentDefinition:
-    """The chat agent on a model, with these tools.
-
-    Args:
-        model: The ``provider:model`` to ask for; by default the client's own.
-        tools: Its tools.
-        limits: The limits of an answer.
-        max_tokens: The most tokens of an answer; 0 is what a chat needs.
-        thinks: Whether the model thinks before it answers.
-    """
+    """The chat agent with these tools, on a model or the client's own; with 0 tokens, it gets what a chat needs."""
     needed = ANSWER_TOKENS + (THINKING_TOKENS if thinks else 0)
     return AgentDefinition(
         name=TASKS_AGENT,

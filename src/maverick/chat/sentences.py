@@ -146,12 +146,7 @@ def split(text: str) -> Iterator[str]:
 
 
 def readable(sentence: str, theirs: str) -> str:
-    """A sentence as the user may read it; empty if it is technical.
-
-    Args:
-        sentence: What the model wrote.
-        theirs: What the user said: terms that they used themselves are allowed.
-    """
+    """A sentence as the user may read it; empty if it has technical terms that are not ``theirs``."""
     if any(found[0].strip().casefold() not in theirs for found in _TECHNICAL.finditer(sentence)):
         return ""
     calm = " ".join(_EDGE_EMOJI.sub("", sentence).split())
@@ -163,9 +158,7 @@ def readable(sentence: str, theirs: str) -> str:
 def is_claim(sentence: str, *, elsewhere: bool = False) -> bool:
     """Whether a sentence says that something was or will be done, or what is on the list.
 
-    Args:
-        sentence: What the model wrote.
-        elsewhere: Whether other tools than the task tools have acted, which the model may talk about.
+    Tools other than the task tools may have acted ``elsewhere``, which the model may talk about.
     """
     said = sentence.casefold().replace("’", "'").strip()
     plain = _NEGATED.sub(" ", _QUOTED.sub("''", said)).strip()

@@ -27,11 +27,7 @@ _MORE = " …"
 
 
 class SentenceFilter:
-    """Decides which of a run's words the user gets.
-
-    Args:
-        said: What the user said.
-    """
+    """Decides which of a run's words the user gets in answer to what they ``said``."""
 
     def __init__(self, said: str) -> None:
         self.text = ""
@@ -84,23 +80,13 @@ class SentenceFilter:
         self._begin()
 
     def tool_ran(self, *, task: bool, acted: bool) -> None:
-        """A tool has run.
-
-        Args:
-            task: Whether it is a task tool, whose own message says what it did.
-            acted: Whether it may have changed something.
-        """
+        """A tool has run: a task tool, whose own message says what it did, or one that may have acted elsewhere."""
         self._tasks_called |= task
         self._others_called |= not task
         self._acted_elsewhere |= acted and not task
 
     def finish(self, whole: str, *, cut: bool = False) -> None:
-        """The run is over.
-
-        Args:
-            whole: All words of its last turn.
-            cut: Whether it was stopped in the middle of them.
-        """
+        """The run is over, after all words of its last turn, or cut off in the middle of them."""
         self.is_held = False
         if whole.startswith(self._received):
             self.feed(whole[len(self._received) :])

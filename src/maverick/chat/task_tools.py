@@ -57,13 +57,7 @@ class Caller:
 
 
 class TaskSession:
-    """The tasks, changes and confirmations of one user, for the length of one call.
-
-    Args:
-        session: The session; committing it is the caller's.
-        caller: The user it acts for, and which call it is.
-        today: Today's date.
-    """
+    """The tasks, changes and confirmations of one user, for one call, in a session that the caller commits."""
 
     def __init__(self, session: Session, caller: Caller, today: date) -> None:
         self.today = today

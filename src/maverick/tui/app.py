@@ -19,12 +19,12 @@ from maverick.model import Part
 from maverick.tui.approval import ApprovalDialog
 from maverick.tui.choices import Chooser
 from maverick.tui.completion import Completer, read_mentions
-from maverick.tui.conversation_app import GRACE, PROMPT, ConversationApp
+from maverick.tui.conversation_app import GRACE, ConversationApp
 from maverick.tui.dialogs import ForkDialog, HelpDialog
 from maverick.tui.keys import ALIASES, ALWAYS, COMMANDS, TYPED, bindings
 from maverick.tui.plain_text import one_line
 from maverick.tui.prompt import PromptBox
-from maverick.tui.session import Session
+from maverick.tui.session import PROMPT, Session
 
 __all__ = ["GRACE", "MaverickApp"]
 

@@ -41,11 +41,7 @@ class Offer(NamedTuple):
 
 
 class Completer:
-    """Completes what is typed.
-
-    Args:
-        folder: The folder whose files are offered.
-    """
+    """Completes what is typed, with the commands, the skills and the files of a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -67,14 +67,7 @@ class ConversationModel:
         return self.status is not Status.RUNNING and bool(self.run_id) and self.reason in (None, *RESUMABLE)
 
     def begin(self, run_id: str, messages: Iterable[Message], limits: Limits, window: int | None) -> None:
-        """Begin another run.
-
-        Args:
-            run_id: Its id.
-            messages: Its prompt, and earlier messages that are not shown yet.
-            limits: What it may use.
-            window: How many tokens its model can read, if known.
-        """
+        """Begin another run, with its prompt and earlier messages that are not shown yet."""
         self.run_id, self._path, self._turn, self.reason = run_id, (), 0, None
         self.asked.clear()
         self.gauge = Gauge(limits, window)

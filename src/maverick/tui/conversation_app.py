@@ -26,7 +26,7 @@ from maverick.tui.gauge import age
 from maverick.tui.panels import GaugeLine, Sidebar, StatusLine, Welcome
 from maverick.tui.plain_text import one_line
 from maverick.tui.prompt import Completions, PromptBox, SearchBar
-from maverick.tui.session import NOTE, Answer, Question, Session, new_run_id
+from maverick.tui.session import NOTE, PROMPT, Answer, Question, Session, new_run_id
 from maverick.tui.terminal_driver import TerminalDriver
 
 _FRAME = 1 / 30
@@ -37,8 +37,6 @@ _STOP_TIMEOUT = 5.0
 """Seconds that runs have to end when the user quits."""
 GRACE = 0.7
 """Seconds for which no key was pressed before one that answers a question."""
-PROMPT = "prompt"
-"""The input that a message to an agent is."""
 
 
 class ConversationApp(App[None]):

@@ -50,12 +50,7 @@ class ConversationView(ScrollView, can_focus=True):
     }
 
     class Searched(Message):
-        """A search was made.
-
-        Args:
-            match: Which match the cursor is at, from 1; 0 when there is none.
-            matches: How many there are.
-        """
+        """A search was made: which match the cursor is at, from 1, and how many there are."""
 
         def __init__(self, match: int, matches: int) -> None:
             super().__init__()

@@ -58,12 +58,7 @@ class _Laid:
 
 
 class ConversationLayout:
-    """Lays a conversation out.
-
-    Args:
-        model: The conversation.
-        renderer: Makes the lines.
-    """
+    """Lays a conversation out."""
 
     def __init__(self, model: ConversationModel, renderer: Renderer | None = None) -> None:
         self._model = model
@@ -81,12 +76,7 @@ class ConversationLayout:
         return self._tops[-1]
 
     def update(self, width: int, *, thinking: bool = True) -> None:
-        """Take in what has changed.
-
-        Args:
-            width: How many cells a line has.
-            thinking: Whether the model's thinking is shown.
-        """
+        """Take in what has changed, for lines of so many cells, with the model's thinking or without it."""
         if (width, thinking) != (self._width, self._thinking):
             self._width, self._thinking, self._laid = width, thinking, []
         kept, blocks = self._unchanged(), self._model.blocks

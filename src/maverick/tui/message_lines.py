@@ -25,14 +25,7 @@ _FENCE = re.compile(r" *(`{3,}|~{3,})(.*)")
 
 
 class Part:
-    """Some lines of a block. Until they come into view, they are not laid out, and their number is an estimate.
-
-    Args:
-        block: The block.
-        source: The text they are made of.
-        height: How many lines there are, or may be.
-        make: Makes the lines.
-    """
+    """Some lines of a block. Until they come into view, they are not laid out, and their number is an estimate."""
 
     __slots__ = ("_lines", "_make", "block", "height", "index", "source")
 
@@ -69,9 +62,6 @@ class Sections:
 
     A section of Markdown ends at a blank line outside of fenced code, unless the next line is indented: that would
     belong to a list. Any section ends when it is too long.
-
-    Args:
-        markdown: Whether the text is Markdown.
     """
 
     __slots__ = ("_continues", "_fence", "_is_blank", "_line", "_markdown", "_text")
@@ -137,14 +127,7 @@ class Sections:
 
 
 class MessageLines:
-    """Lays a message out as it is streamed. Each section of an answer is shown as Markdown once it is complete.
-
-    Args:
-        words: The message.
-        width: How many cells a line has.
-        renderer: Makes the lines.
-        apart: Whether a blank line comes first.
-    """
+    """Lays a message out as it is streamed. Each section of an answer is shown as Markdown once it is complete."""
 
     __slots__ = ("_apart", "_complete", "_parts", "_read", "_renderer", "_sections", "_width", "_words")
 

@@ -74,12 +74,7 @@ class LineStyle(StrEnum):
 
 
 class Renderer:
-    """Makes lines of text.
-
-    Args:
-        styles: The look of each style, by name.
-        dark: Whether the background is dark.
-    """
+    """Makes lines of text."""
 
     def __init__(self, styles: Mapping[str, Style] | None = None, *, dark: bool = True) -> None:
         self._console = Console(
@@ -108,14 +103,7 @@ class Renderer:
 
 
 def render_markdown(text: str, width: int, console: Console, code_theme: str) -> list[Text] | None:
-    """The lines of a Markdown text, or of a text in JSON; ``None`` if it should be shown as it was written.
-
-    Args:
-        text: The text, without control characters.
-        width: How many cells a line has.
-        console: Has the styles.
-        code_theme: The colours of code, as Rich names them.
-    """
+    """The lines of a Markdown text, or of a text in JSON; ``None`` if it should be shown as it was written."""
     if len(text) > LONGEST:
         return None
     if _is_json(text):

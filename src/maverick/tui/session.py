@@ -28,7 +28,8 @@ from maverick.tui.conversation import ConversationModel, Status
 
 NOTE = "\n\nI ran this command myself: "
 """What comes between a prompt and the output of a command of the user's own."""
-_PROMPT = "prompt"
+PROMPT = "prompt"
+"""The input that a message to an agent is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +60,7 @@ def new_run_id() -> str:
 
 
 class Session:
-    """A conversation that is shown, whether it is live or only read.
-
-    Args:
-        backend: Where its agent, its journal and its executor come from.
-        agent: The agent's name.
-        ask: Asks the user about a tool call.
-        grants: What the user has allowed without being asked again.
-        new_id: Makes the ids of runs.
-    """
+    """A conversation that is shown, whether it is live or only read."""
 
     def __init__(
         self,
@@ -121,10 +114,10 @@ class Session:
         prepared = self._prepare()
         definition, before, run_id = prepared.definition, self.model.messages, self._new_id()
         _, prompt = definition.render(inputs)
-        if self._notes and _PROMPT in inputs:
-            *media, asked = [inputs[_PROMPT]] if isinstance(inputs[_PROMPT], str) else inputs[_PROMPT]
+        if self._notes and PROMPT in inputs:
+            *media, asked = [inputs[PROMPT]] if isinstance(inputs[PROMPT], str) else inputs[PROMPT]
             text = asked + "".join(self._notes)
-            inputs = {**inputs, _PROMPT: [*media, text] if media else text}
+            inputs = {**inputs, PROMPT: [*media, text] if media else text}
             self._notes = []
         self.model.begin(run_id, prompt, definition.run_config.limits, prepared.context_window)
         if prepared.notice and not before:  # once in a conversation
@@ -169,10 +162,7 @@ class Session:
         self.model = model
 
     async def resume(self, *, accept_changes: bool = False) -> None:
-        """Resume the run. If it waits for approvals, the user is asked for them first.
-
-        Args:
-            accept_changes: Whether to resume it even though its agent has changed.
+        """Resume the run, perhaps although its agent has changed; the user is first asked for approvals it waits for.
 
         Raises:
             MaverickError: It cannot be resumed.
@@ -187,12 +177,7 @@ class Session:
         await self._resume(parked=parked, accept_changes=accept_changes)
 
     async def fork(self, turn: int, edit: str | None, source: str) -> None:
-        """Run again from a turn on, as a new run.
-
-        Args:
-            turn: The turn to begin with.
-            edit: A message to put before it.
-            source: The run to fork.
+        """Run again from a turn of another run on, with a message put before it, as a new run.
 
         Raises:
             MaverickError: It cannot be forked there.

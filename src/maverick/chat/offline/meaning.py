@@ -78,14 +78,7 @@ _SOMEBODY = pattern(
 
 
 def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meaning:
-    """What a message means.
-
-    Args:
-        said: The message.
-        answered: The answer before it.
-        said_before: The message before that.
-        today: Today's date.
-    """
+    """What a message means after the answer before it, and the message that this answered."""
     if len(said) > _LONGEST:
         return Meaning(Kind.UNSUPPORTED)
     return (
