@@ -30,20 +30,10 @@ _TONES = {
 
 
 class Place(NamedTuple):
-    """Where a line comes from."""
+    """Where a line comes from, so that it is found again after an update."""
 
     part: Part
     line: int
-
-
-class Bookmark(NamedTuple):
-    """A line, so that it is found again after an update."""
-
-    place: Place
-    number: int
-    """Which part of its block it is in."""
-    lines: int
-    """How many lines that part had."""
 
 
 @dataclass(slots=True)
@@ -89,15 +79,14 @@ class ConversationLayout:
             if one.revision != block.revision:
                 self._lay_out(one, self._laid[-1].block if self._laid else None)
             self._laid.append(one)
-            self._parts += one.parts
+            for number, part in enumerate(one.parts):
+                part.number, part.index = number, len(self._parts)
+                self._parts.append(part)
         is_short = (
             len(self._parts) <= _SHORT and sum(len(part.source) for part in self._parts) <= _SHORT * 100
         )
-        for index in range(begin, len(self._parts)):
-            part = self._parts[index]
-            part.index = index
-            if is_short:
-                _ = part.lines
+        for part in self._parts[begin:] if is_short else ():
+            _ = part.lines
         self._measure(begin)
 
     def settle(self, y: int, above: int, below: int) -> int:
@@ -114,7 +103,7 @@ class ConversationLayout:
             first -= 1
             up -= len(self._parts[first].lines)
         self._measure(first)
-        return self.line_of(place)
+        return self._line_of(place)
 
     def line(self, y: int) -> Text:
         """A line, counted from the top."""
@@ -127,7 +116,7 @@ class ConversationLayout:
         index = bisect_right(self._tops, y) - 1
         return Place(self._parts[index], y - self._tops[index])
 
-    def line_of(self, place: Place) -> int:
+    def _line_of(self, place: Place) -> int:
         """Where a place is after something else was laid out."""
         return self._tops[place.part.index] + min(place.line, max(place.part.height - 1, 0))
 
@@ -139,26 +128,22 @@ class ConversationLayout:
         """The first line of a block."""
         return self._tops[self._find(block).parts[0].index]
 
-    def bookmark(self, y: int) -> Bookmark | None:
+    def bookmark(self, y: int) -> Place | None:
         """What is at a line, if there is such a line."""
-        if not 0 <= y < self.height:
-            return None
-        place = self.place(y)
-        one = self._find(place.part.block)
-        return Bookmark(place, place.part.index - one.parts[0].index, place.part.height)
+        return self.place(y) if 0 <= y < self.height else None
 
-    def line_at(self, mark: Bookmark) -> int | None:
+    def line_at(self, place: Place) -> int | None:
         """Where a bookmark is after an update; ``None`` if its block is gone."""
-        part = mark.place.part
+        part, line = place
         if part.index < len(self._parts) and self._parts[part.index] is part:
-            return self.line_of(mark.place)
-        for one in self._laid:
-            if one.block is part.block and one.parts:
-                part = one.parts[min(mark.number, len(one.parts) - 1)]
-                line = mark.place.line * len(part.lines) // mark.lines
-                self._measure(part.index)
-                return self._tops[part.index] + line
-        return None
+            return self._line_of(place)
+        parts = next((one.parts for one in self._laid if one.block is part.block), None)
+        if not parts:
+            return None
+        now = parts[min(part.number, len(parts) - 1)]
+        line = line * len(now.lines) // max(part.height, 1)
+        self._measure(now.index)
+        return self._tops[now.index] + line
 
     def find(self, wanted: str) -> list[int]:
         """The lines that have a text in them, ignoring case."""
@@ -173,7 +158,7 @@ class ConversationLayout:
             if len(found) >= _MOST_MATCHES:
                 break
         self._measure(0)
-        return [self.line_of(place) for place in reversed(found)]
+        return [self._line_of(place) for place in reversed(found)]
 
     def _unchanged(self) -> int:
         """How many blocks at the beginning are as they were."""

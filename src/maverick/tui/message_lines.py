@@ -27,7 +27,7 @@ _FENCE = re.compile(r" *(`{3,}|~{3,})(.*)")
 class Part:
     """Some lines of a block. Until they come into view, they are not laid out, and their number is an estimate."""
 
-    __slots__ = ("_lines", "_make", "block", "height", "index", "source")
+    __slots__ = ("_lines", "_make", "block", "height", "index", "number", "source")
 
     def __init__(self, block: Block, source: str, height: int, make: Callable[[], list[Text]]) -> None:
         self.block = block
@@ -35,6 +35,8 @@ class Part:
         self.height = height
         self.index = 0
         """Its place among all parts of the conversation."""
+        self.number = 0
+        """Its place among the parts of its block."""
         self._make = make
         self._lines: list[Text] | None = None
 
