@@ -308,7 +308,7 @@ add:            [super |very |really ](?P<what>(urgent|important|high priority|l
 add_dated:      (?P<when>today|tonight|tomorrow|this weekend|[on |for ](sun|mon|tues|wednes|thurs|fri|satur)day) ?(:|-) ?{what}
 add:            (put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) (my|the|our|there)\b.*)
 add_whole:      remind (?!(me|us|to|that|about|of|on|at|every|myself)\b).+
-add:            {remind}[ to| about| of| that i {must}|:] {what}
+add:            {remind}[ to| 2| about| of| that i {must}|:] {what}
 add:            (i|we)['ve| have] [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}
 add:            (?!we (\w+ )?(should|ought))(i|we) [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}
 add:            (gotta|must|need to|have to) {what}

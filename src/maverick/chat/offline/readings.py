@@ -55,7 +55,7 @@ def add(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
 
 def _are_several(items: Sequence[str], today: date) -> bool:
     """Whether each is a task of its own: three things to get, or deeds, or each with its own date."""
-    if any(mark in item for item in items for mark in "()"):
+    if any(_NO_ITEM.search(item) for item in items):
         return False
     if len(items) > 2 and all(_is_thing(item, today) for item in items):
         return True
@@ -68,6 +68,9 @@ def _are_several(items: Sequence[str], today: date) -> bool:
 
 
 _REFERS_BACK = pattern(r"\b(?:it|them|him|her|there|that)\b")
+
+
+_NO_ITEM = pattern(r"[():]|^(?:no|not|or|maybe|actually|wait|sorry)\b")
 
 
 def _is_thing(text: str, today: date) -> bool:
@@ -101,7 +104,9 @@ def add_deed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     return schedule(heard, match) if is_clear else None
 
 
-_NO_DEED = pattern(r"^(?:bring|change|check|clear|close|finish|move|open|set(?! up)|update)\b|\byou\b")
+_NO_DEED = pattern(
+    r"^(?:bring|change|check|clear|close|finish|move|open|set(?! up)|update|make (?:the|my))\b|\byou\b"
+)
 """What begins as requests about tasks do, or is said to us: "call you tomorrow"."""
 
 
@@ -260,7 +265,7 @@ _IS_PAST = pattern(rf"(?:\w+ed|{'|'.join(BASE_FORMS)})\b")
 
 
 _NOT_WHOLLY = pattern(
-    r"\b(?:almost|nearly|half|halfway|partly|partially|mostly|most|part|some of|start(?:ed)?|began|begun|not|never|draft|if|until|unless|might|should|need(?:s|ed)?)\b"
+    r"\b(?:almost|nearly|half|halfway|partly|partially|mostly|most|part|some of|start(?:ed)?|began|begun|not|never|draft|if|until|unless|might|should|need(?:s|ed)?|imagine|hopefully|wish)\b|\d ?%"
 )
 """Words that say that something is not done, or not all of it."""
 

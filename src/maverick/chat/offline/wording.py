@@ -23,7 +23,7 @@ _PRIORITY = pattern(
 _POLITE = pattern(
     r"^(?:(?:please|pls|plz|kindly|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday|probably|plus|hmm+|uh|um|ah|oops|whoops|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.\s]+)*"
     r"(?:(?:can|could|would|will|may) (?:you|u|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you to\s+|to\s+(?!finish|complete|close))|"
-    r"i want (?:you to\s+|to\s+(?!finish|complete|close))|i need you to\s+|let(?:'s| us| me)\s+(?!finish|complete|close)|go ahead and\s+|(?:i was wondering|i wonder|it would be (?:great|nice|good)) if you could\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*"
+    r"i want (?:you to\s+|to\s+(?!finish|complete|close))|i need you to\s+|let(?:'s| us| me)\s+(?!finish|complete|close|do\b)|go ahead and\s+|(?:i was wondering|i wonder|it would be (?:great|nice|good)) if you could\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*"
 )
 _MIND = pattern(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ")
 _POLITE_END = pattern(
