@@ -206,8 +206,10 @@ def _answer_to_question(said: str, answered: str, said_before: str, today: date)
         offered = meant.calls if meant else ()
     elif asked := _ASKED_UNDO.search(answered):
         offered = [RequestedCall("undo_last_change", {"about": asked["task"]})]
-    elif _ASKED_WHETHER.search(answered):
-        offered = _guess(said_before, "", today)
+    elif asked := _ASKED_WHETHER.search(answered):
+        again = _asked_back(said_before, "", today)
+        # A yes does what the question said, or nothing: the guess may have leant on what came before it.
+        offered = _guess(said_before, "", today) if again and again.words == asked[0] else ()
     rather = _RATHER.fullmatch(plain_request(said)) if offered else None
     if rather and (instead := understand(rather["instead"], answered, today)):
         return Meaning(Kind.REQUEST, instead)
