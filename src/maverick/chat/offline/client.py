@@ -16,14 +16,9 @@ from maverick.providers.offline import FinishedCall, OfflineClient, RequestedCal
 
 _TODAY = re.compile(r"Today is \w+, (\d{4}-\d{2}-\d{2})")
 _TASK_TOOLS = frozenset(
-    (
-        "add_task",
-        "list_tasks",
-        "complete_task",
-        "update_task",
-        "delete_task",
-        "change_all_tasks",
-        "undo_last_change",
+    re.findall(
+        r"\w+",
+        "add_task list_tasks complete_task update_task delete_task change_all_tasks undo_last_change",
     )
 )
 _HELP = """\

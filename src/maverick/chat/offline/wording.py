@@ -75,15 +75,7 @@ _DEED = pattern(
 )
 """How things to do begin."""
 _FRAME = (
-    "tomorrow",
-    "task",
-    "tasks",
-    "list",
-    "done",
-    "priority",
-    "urgent",
-    "already",
-    "finally",
+    *re.findall(r"\w+", "tomorrow task tasks list done priority urgent already finally"),
     *map(str.lower, day_name),
 )
 _SHORT = {"tmrw": "tomorrow", "tmr": "tomorrow", "2moro": "tomorrow", "2day": "today", "tonite": "tonight"}
