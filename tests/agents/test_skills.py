@@ -9,7 +9,7 @@ from maverick import AgentDefinition, AgentExecutor, AgentResult, MaverickConfig
 from maverick.agents.discovery import DiscoveredAgent, Origin
 from maverick.agents.running import agent_executor
 from maverick.agents.skills import LARGEST_INSTRUCTIONS, load_skills
-from maverick.cli.project_trust import trust_folder, untrusted_in
+from maverick.cli.trust import trust_folder, untrusted_in
 from maverick.config.trust import Trust
 from maverick.journal import MemoryJournal
 from maverick.model import Role

@@ -179,12 +179,12 @@ def test_a_wrong_setting_in_a_file_is_one_line_that_names_it(complaint: Complain
 @pytest.fixture
 def joke(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """A command of its own, as one is added."""
-    module = ModuleType("joke_arguments")
-    vars(module)["add_arguments"] = lambda parser: parser.set_defaults(command=module.tell)
+    module = ModuleType("maverick.cli.joking")
+    vars(module)["add_joke"] = lambda parser: parser.set_defaults(command=module.tell)
     monkeypatch.setitem(sys.modules, module.__name__, module)
     added = (
         *command_line.COMMANDS,
-        command_line.Command("joke", "tell a joke", f"{module.__name__}:add_arguments", extra="tui"),
+        command_line.Command("joke", "tell a joke", "tui", "joking"),
     )
     monkeypatch.setattr(command_line, "COMMANDS", added)
     return module

@@ -29,6 +29,7 @@ def test_an_approved_call_is_made_when_the_run_is_resumed(runs: Runs) -> None:
     assert decided.returncode == 0, decided.stderr
     assert decided.stdout.splitlines() == [
         "wait:1:0 (delete_file) is approved by ana.",
+        "  delete_file(name='a.txt')",
         f"Resume with: maverick runs resume wait --journal {runs.file}",
     ]
     assert resumed.returncode == 0, resumed.stderr
@@ -56,7 +57,9 @@ def test_one_command_approves_other_arguments_and_resumes(runs: Runs, options: t
     shown = runs.run("show", "wait")
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("wait:1:0 (delete_file) is approved by ana with other arguments.\n")
+    assert done.stdout.startswith(
+        "wait:1:0 (delete_file) is approved by ana with other arguments.\n  delete_file(name='b.txt')\n"
+    )
     assert "deleted b.txt" in done.stdout
     assert "delete_file(name='b.txt')" in shown.stdout
     assert "delete_file was approved by ana with other" in one_line(shown.stdout)
@@ -104,9 +107,9 @@ def test_the_last_run_is_named_as_that(runs: Runs) -> None:
 def test_the_outermost_run_stands_for_a_subagent_that_waits(runs: Runs) -> None:
     done = runs.run("deny", "deep", "--by", "ana")
 
-    assert done.stdout.startswith(
-        "deep/1/0:1:0 (delete_file) is denied by ana.\nResume with: maverick runs resume deep "
-    )
+    decided, _, then = done.stdout.splitlines()
+    assert decided == "deep/1/0:1:0 (delete_file) is denied by ana."
+    assert then.startswith("Resume with: maverick runs resume deep ")
 
 
 def test_a_run_that_waits_for_several_decisions_has_them_named(runs: Runs) -> None:

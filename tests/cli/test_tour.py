@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import io
 
+from maverick.cli.chat import play_tour
 from maverick.cli.screen import Screen
-from maverick.cli.tour import play_tour
 
 
 async def tour() -> list[str]:

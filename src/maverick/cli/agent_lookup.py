@@ -1,8 +1,9 @@
-"""The agent a person means: by its name, by the file it is in, or the general one."""
+"""The agent a person means, by its name, by the file it is in, or the general one; and the model that answers for it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,14 @@ from maverick.agents.discovery import GENERAL, DiscoveredAgent, Discovery, Origi
 from maverick.agents.markdown import read_agent
 from maverick.agents.python_source import definitions_in, load_python
 from maverick.agents.registry import Registered
-from maverick.config import MaverickConfig
+from maverick.agents.running import agent_executor, has_own_executor
+from maverick.config import AgentConfig, MaverickConfig
 from maverick.exceptions import AgentNotFoundError, InvalidInputError, describe_unknown
+from maverick.journal import Journal
 from maverick.loop import AgentDefinition
 from maverick.loop.definition import AgentTool
+from maverick.providers.resolve import ResolvedModel, resolve
+from maverick.runtime import AgentExecutor
 
 
 def discovery(config: MaverickConfig) -> Discovery:
@@ -23,16 +28,7 @@ def discovery(config: MaverickConfig) -> Discovery:
 
 
 def look_up(source: str | None, config: MaverickConfig) -> DiscoveredAgent:
-    """The agent that is meant.
-
-    Args:
-        source: A name; a Markdown file; a Python file, with ``:NAME`` after it if it has several agents; or nothing.
-        config: What the person has set.
-
-    Raises:
-        AgentNotFoundError: No agent has this name.
-        InvalidInputError: The file is missing or wrong, or has no agent, or several.
-    """
+    """The agent that is meant by a name, a Markdown file, a Python file (with ``:NAME`` if it has several), or by nothing."""
     source = source or GENERAL.name
     path, name = split_source(source)
     if path.endswith(".py"):
@@ -57,12 +53,16 @@ def split_source(source: str) -> tuple[str, str]:
     return (path, name) if colon and path.endswith(".py") else (source, "")
 
 
+def named_file(source: str | None) -> str | None:
+    """The file that was named as an agent, if one was: what has a name is found by it."""
+    path, _ = split_source(source or "")
+    return path if path.endswith((".py", ".md")) else None
+
+
 def _in_python(path: str, name: str) -> DiscoveredAgent:
-    agents: dict[str, Registered] = {}
     module = load_python(path, "agent")
     definitions = list(dict.fromkeys(definitions_in(module)))
-    for definition in definitions:
-        agents[definition.name] = definition
+    agents: dict[str, Registered] = {definition.name: definition for definition in definitions}
     agents |= registry.get_all()
     if name:
         if name not in agents:
@@ -89,18 +89,21 @@ def _called_by_others(definitions: Sequence[AgentDefinition[Any]]) -> set[str]:
     }
 
 
+def runnable(found: DiscoveredAgent, config: MaverickConfig) -> AgentDefinition[Any]:
+    """What runs an agent, in a command whose runs are kept."""
+    definition = found.runnable(config)
+    if definition is None:
+        raise InvalidInputError(
+            f"The agent {found.name!r} is a class that has no runs. Run it with: maverick run {found.name}",
+            field="agent",
+        )
+    return definition
+
+
 def find_agent(source: str, name: str) -> DiscoveredAgent:
-    """An agent of a Python file or module.
+    """An agent of a Python file, or of a module by its dotted name.
 
     Its definitions are those it registers, those it has as global names, and those that are tools of these.
-
-    Args:
-        source: A path that ends with ``.py``, or the dotted name of a module.
-        name: The agent's name.
-
-    Raises:
-        InvalidInputError: The source is missing or fails, or has several agents of this name.
-        AgentNotFoundError: It has none of this name; the message has the nearest.
     """
     module = load_python(source)
     registered = [one for one in registry.get_all().values() if isinstance(one, AgentDefinition)]
@@ -127,3 +130,35 @@ def with_subagents(definitions: Iterable[AgentDefinition[Any]]) -> Iterator[Agen
         yield definition
         tools = definition.tool_config.tools
         yield from with_subagents(tool.definition for tool in tools if isinstance(tool, AgentTool))
+
+
+def who_answers(
+    found: DiscoveredAgent, definition: AgentDefinition[Any], wanted: str | None, settings: AgentConfig
+) -> ResolvedModel | None:
+    """The model that answers for an agent; that it and those of its subagents can be reached is checked.
+
+    ``None`` if the agent's module brings its own executor, and with it the model. ``wanted`` is the ``provider:model`` that
+    was asked for, if one was.
+    """
+    if has_own_executor(found):
+        return None
+    answering = resolve(settings, wanted=wanted, named=definition.model_config.model).check()
+    if answering.provider != "offline":  # else nothing that costs anything is wanted
+        for agent in with_subagents([definition]):
+            if agent is not definition and agent.model_config.model is not None:
+                resolve(settings, named=agent.model_config.model).check()
+    return answering
+
+
+def explain_stand_in(answering: ResolvedModel | None) -> str:
+    """Why the offline model answers; empty if it was asked for."""
+    if answering is None or not answering.is_stand_in:
+        return ""
+    return f"offline model: {answering.stand_in_reason}"
+
+
+def user_executor(
+    agent: DiscoveredAgent, config: MaverickConfig, journal: Journal, user_id: str | None
+) -> AbstractAsyncContextManager[AgentExecutor]:
+    """The executor of an agent for one of its users."""
+    return agent_executor(agent, config, journal, user_id=user_id)

@@ -5,25 +5,27 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from itertools import chain
+from pathlib import Path
 from typing import TextIO
 
-from maverick.cli.assistant import choose_assistant
-from maverick.cli.chat_session import ChatSession
+from maverick.cli.chat_session import ChatSession, choose_assistant
 from maverick.cli.event_printer import EventPrinter
 from maverick.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS
 from maverick.cli.progress import progress_line
-from maverick.cli.screen import Screen, shortened
+from maverick.cli.screen import Screen, one_line, shortened, shown_call
 from maverick.cli.settings import load_settings
 from maverick.cli.stop_signals import on_ctrl_c
-from maverick.cli.tour import play_tour
 from maverick.exceptions import MaverickError
+from maverick.journal import Journal, SqliteJournal
+from maverick.journal.timeline import Timeline
 from maverick.loop import TerminateReason
-from maverick.loop.events import AgentActivityEvent, ToolCallEnd
+from maverick.loop.events import AgentActivityEvent, ContentChunk, ToolCallEnd, ToolCallStart
 from maverick.providers.resolve import OFFLINE
 from maverick.runtime import AbortSignal
 
@@ -36,49 +38,6 @@ Ctrl-C stops an answer; at the prompt it leaves."""
 
 _PACE = 0.015
 """Seconds between two words of the offline model, for a person who watches."""
-
-
-class Chat:
-    """A conversation on the screen.
-
-    Args:
-        session: The conversation.
-        screen: Where the answers are shown.
-        plain: Whether the answers are no Markdown.
-    """
-
-    def __init__(self, session: ChatSession, screen: Screen, *, plain: bool = False) -> None:
-        self._session = session
-        self._screen = screen
-        self._plain = plain
-
-    async def answer(self, text: str) -> int:
-        """Answer a person, showing the answer as it comes; Ctrl-C stops it and keeps what there is.
-
-        Returns:
-            The exit code, if this is the last answer.
-        """
-        stop, view = AbortSignal(), EventPrinter(self._screen, plain=self._plain)
-        with on_ctrl_c(stop.abort):
-            async with progress_line(self._screen) as progress:
-                async for event in self._session.answer(text, signal=stop):
-                    if progress is not None:
-                        progress.follow(event)
-                    if not _is_repeated_in_answer(event):
-                        view.show(event)
-        result = self._session.last
-        view.conclude(result)
-        if result.success:
-            return SUCCESS
-        return INTERRUPTED if result.terminate_reason is TerminateReason.ABORTED else FAILURE
-
-    def forget(self) -> None:
-        """Start another conversation."""
-        self._session.start_anew()
-
-    async def aclose(self) -> None:
-        """Let go of everything."""
-        await self._session.aclose()
 
 
 def run_chat(options: argparse.Namespace) -> int:
@@ -97,29 +56,67 @@ def run_chat(options: argparse.Namespace) -> int:
     )
     with asyncio.Runner() as runner:
         session = ChatSession(assistant.client, assistant.model)
-        chat = Chat(session, screen, plain=assistant.model == OFFLINE)
         try:
             if interactive:
-                return _talk(chat, screen, runner, assistant.introduction)
-            return _answer_lines(chat, screen, runner, assistant.introduction)
+                screen.headline(assistant.introduction)
+                screen.remark("Type /help for help, /quit to leave.")
+                threading.Thread(target=_load_ahead, name="maverick-load", daemon=True).start()
+                return _converse(session, screen, runner, _typed_lines(), goes_on=True)
+            lines = (line.strip() for line in sys.stdin or ())
+            first = next((line for line in lines if line), None)
+            if first is None:
+                return runner.run(play_tour(screen))
+            screen.remark(assistant.introduction)
+            return _converse(session, screen, runner, chain([first], lines), goes_on=False)
         finally:
-            runner.run(chat.aclose())
+            runner.run(session.aclose())
 
 
-def _talk(chat: Chat, screen: Screen, runner: asyncio.Runner, introduction: str) -> int:
-    screen.headline(introduction)
-    screen.remark("Type /help for help, /quit to leave.")
-    threading.Thread(target=_load_ahead, name="maverick-load", daemon=True).start()
-    for line in _typed_lines():
+def _converse(
+    session: ChatSession, screen: Screen, runner: asyncio.Runner, lines: Iterable[str], *, goes_on: bool
+) -> int:
+    """Answer line by line; returns the exit code.
+
+    Args:
+        session: The conversation.
+        screen: Where the answers are shown.
+        runner: What runs the answers.
+        lines: What is said.
+        goes_on: Whether a person is there, who can try again after an error, or leave.
+    """
+    for line in lines:
         if line.startswith("/"):
-            if not _obey(line, chat, screen):
+            if not _obey(line, session, screen):
                 break
         elif line:
             try:
-                runner.run(chat.answer(line))
-            except MaverickError as error:  # the database, say: one can try again, or leave
+                code = runner.run(_answer(session, screen, line))
+            except MaverickError as error:
+                if not goes_on:
+                    raise
                 screen.complain(f"maverick: {error}")
+            else:
+                if code != SUCCESS and not goes_on:
+                    return code
     return SUCCESS
+
+
+async def _answer(session: ChatSession, screen: Screen, text: str) -> int:
+    """Answer a person, showing the answer as it comes; Ctrl-C stops it and keeps what there is."""
+    stop, view = AbortSignal(), EventPrinter(screen, plain=session.model == OFFLINE)
+    with on_ctrl_c(stop.abort):
+        async with progress_line(screen) as progress:
+            async for event in session.answer(text, signal=stop):
+                if progress is not None:
+                    progress.follow(event)
+                # The answer of a task tool is not shown: the model puts it into words.
+                if not (isinstance(event, ToolCallEnd) and event.result.startswith('{"success":')):
+                    view.show(event)
+    result = session.last
+    view.conclude(result)
+    if result.success:
+        return SUCCESS
+    return INTERRUPTED if result.terminate_reason is TerminateReason.ABORTED else FAILURE
 
 
 def _load_ahead() -> None:
@@ -129,41 +126,19 @@ def _load_ahead() -> None:
         from maverick.tools.mcp import plugged_in  # noqa: F401
 
 
-def _answer_lines(chat: Chat, screen: Screen, runner: asyncio.Runner, introduction: str) -> int:
-    lines = (line.strip() for line in sys.stdin or ())
-    first = next((line for line in lines if line), None)
-    if first is None:
-        return runner.run(play_tour(screen))
-    screen.remark(introduction)
-    for line in chain([first], lines):
-        if line.startswith("/"):
-            if not _obey(line, chat, screen):
-                break
-        elif line:
-            code = runner.run(chat.answer(line))
-            if code != SUCCESS:
-                return code
-    return SUCCESS
-
-
-def _obey(command: str, chat: Chat, screen: Screen) -> bool:
+def _obey(command: str, session: ChatSession, screen: Screen) -> bool:
     """Run a command that begins with a slash; returns whether to continue."""
     match command:
         case "/quit" | "/exit":
             return False
         case "/new":
-            chat.forget()
+            session.start_anew()
             screen.remark("(a new conversation)")
         case "/help":
             screen.remark(HELP)
         case _:
             screen.complain(f"There is no command {shortened(command)}. Type /help for the commands.")
     return True
-
-
-def _is_repeated_in_answer(event: AgentActivityEvent) -> bool:
-    """Whether it is the answer of a task tool, which the model puts into words."""
-    return isinstance(event, ToolCallEnd) and event.result.startswith('{"success":')
 
 
 def _typed_lines() -> Iterator[str]:
@@ -181,3 +156,67 @@ def _typed_lines() -> Iterator[str]:
 
 def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
+
+
+SAID = (
+    "Add call the bank by tomorrow, high priority",
+    "Remind me to buy milk",
+    "What's on my list?",
+    "I've called the bank, mark call the bank as done",
+    "Delete buy milk",
+    "yes delete",
+    "undo",
+    "What's left?",
+)
+"""The person's part of the conversation."""
+_CONFIRMED = SAID.index("yes delete")
+
+
+async def play_tour(screen: Screen) -> int:
+    """Talk about tasks on the offline model, in a database of its own, and show one run's timeline.
+
+    Returns:
+        The exit code: 0 when every request was answered.
+    """
+    from maverick.chat.offline import TaskModel
+
+    screen.say("A short tour of Maverick: no key, no network, no keyboard.\n")
+    with tempfile.TemporaryDirectory() as folder:
+        async with SqliteJournal(Path(folder) / "runs.db") as journal:
+            session = ChatSession(
+                TaskModel(), "offline:", database=f"{folder}/chat.db", journal=journal, user_id="tour"
+            )
+            all_answered = True
+            for text in SAID:
+                screen.say(f"\n> {text}\n")
+                async for event in session.answer(text):
+                    _tell(event, screen)
+                screen.end_line()
+                all_answered = all_answered and session.last.success
+            screen.say("\nEvery run is in the journal, step by step; the one that deleted:\n")
+            await _show_timeline(journal, session.run_ids[_CONFIRMED], screen)
+            await session.aclose()
+    screen.say(
+        "\nIn a terminal, “maverick chat” lets you talk about your own tasks; piped text is answered line by line.\n"
+        "With ANTHROPIC_API_KEY set it talks to Claude. “maverick runs list” shows what was done.\n"
+    )
+    return 0 if all_answered else 1
+
+
+def _tell(event: AgentActivityEvent, screen: Screen) -> None:
+    match event:
+        case ToolCallStart(tool_call=call):
+            screen.say(f"   · {shown_call(call.tool_name, call.arguments)}\n")
+        case ContentChunk(content=text):
+            screen.say(text)
+
+
+async def _show_timeline(journal: Journal, run_id: str, screen: Screen) -> None:
+    timeline = Timeline([stored.entry async for stored in journal.read(run_id)])
+    for turn in timeline.turns:
+        for tool in turn.tools:
+            screen.say(
+                f"   turn {turn.number}  {shown_call(tool.tool_name, tool.arguments)}: {tool.outcome}\n"
+            )
+        if turn.text:
+            screen.say(f"   turn {turn.number}  “{one_line(turn.text)}”\n")

@@ -6,9 +6,9 @@ import getpass
 import uuid
 from collections.abc import AsyncIterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from maverick.config import load_config
+from maverick.config import AgentConfig, load_config
 from maverick.config.own_files import own_folder
 from maverick.exceptions import AgentError, TimeoutError
 from maverick.journal import Journal
@@ -17,6 +17,8 @@ from maverick.loop import AgentResult, TerminateReason
 from maverick.loop.events import ActivityEvent, AgentActivityEvent, RunEnd
 from maverick.loop.result import AgentUsage
 from maverick.providers import Client
+from maverick.providers.catalog import open_client
+from maverick.providers.resolve import resolve
 from maverick.runtime import AbortSignal
 from maverick.tools.threads import run_in_thread
 
@@ -46,7 +48,8 @@ class ChatSession:
         user_id: str | None = None,
     ) -> None:
         self._client = client
-        self._model = model
+        self.model = model
+        """The ``provider:model`` that answers."""
         self._location = database
         self._journal = journal
         self._user_id = user_id or current_user()
@@ -75,7 +78,7 @@ class ChatSession:
             sessions,
             MCPToolServer(sessions),
             client=self._client,
-            model=self._model,
+            model=self.model,
             journal=self._journal,
             toolsets=plugged_in(folder / "mcp.json", ToolPins(folder / "mcp-tools.json")),
         )
@@ -86,10 +89,6 @@ class ChatSession:
         """Answer, and yield what happens; ``last`` then tells how it ended.
 
         What was said is kept, unless there was no answer at all: such a question is asked again.
-
-        Raises:
-            StorageError: The database cannot be used.
-            JournalError: The run cannot be written to the journal.
         """
         answer: ChatResult | None = None
         runs = len(self.run_ids)
@@ -156,3 +155,29 @@ def current_user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # the user of a container may have no name
         return "me"
+
+
+_WHAT = "Maverick's to-do assistant"
+
+
+class Assistant(NamedTuple):
+    """A model to talk to, and the line that introduces it."""
+
+    client: Client
+    model: str
+    introduction: str
+
+
+def choose_assistant(wanted: str | None, settings: AgentConfig, *, pace: float) -> Assistant:
+    """The model that was asked for as ``provider:model``, or is configured, or else the offline one.
+
+    ``pace`` is the seconds between two words of the offline model, which would otherwise answer all at once.
+    """
+    resolved = resolve(settings, wanted=wanted).check()
+    if resolved.provider != "offline":
+        return Assistant(open_client(resolved), resolved.model, f"{_WHAT}, with {resolved.model}.")
+    from maverick.chat.offline import TaskModel  # here, since a real model does without it
+
+    why = f": {resolved.stand_in_reason}" if resolved.is_stand_in else ""
+    client = TaskModel(pace=pace)
+    return Assistant(client, resolved.model, f"{_WHAT}, with the offline model{why}.")

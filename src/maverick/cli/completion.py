@@ -26,13 +26,15 @@ _FILES = ("FILE", "PATH", "COPY")
 
 def write_script(options: argparse.Namespace) -> int:
     """Write the script of a shell to standard output."""
-    Screen.of_process(interactive=False).say(script_of(options.shell))
+    Screen.of_process().say(script_of(options.shell))
     return SUCCESS
 
 
 def script_of(shell: str) -> str:
     """The script of a shell."""
-    return f"{shtab.complete(_complete(command_parser()), shell=shell)}\n"
+    # By default a colon ends a word in bash, and nothing would be offered after `claude:`.
+    whole_words = "COMP_WORDBREAKS=${COMP_WORDBREAKS//:}\n" if shell == "bash" else ""
+    return f"{shtab.complete(_complete(command_parser()), shell=shell)}\n{whole_words}"
 
 
 def _complete(parser: CommandParser) -> CommandParser:

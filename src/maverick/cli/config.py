@@ -8,11 +8,11 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from maverick.cli.exit_codes import SUCCESS
-from maverick.cli.formatting import Column, lay_out, table_width
+from maverick.cli.formatting import columns_of, table
 from maverick.cli.json_text import json_text
 from maverick.cli.new_file import write_new_file
 from maverick.cli.screen import Screen
@@ -27,17 +27,13 @@ from maverick.config.trust import SETTINGS_FILE
 from maverick.exceptions import ConfigError, InvalidInputError, MaverickError
 from maverick.providers.resolve import resolve
 
-_COLUMNS = (Column("SETTING"), Column("VALUE", shrinks=True), Column("FROM", shrinks=True))
+_COLUMNS = columns_of("SETTING", "VALUE…", "FROM…")
 
 
 def show_settings(options: argparse.Namespace) -> int:
-    """Show what will be used, and the MCP servers with the program or host of each; secrets are hidden.
-
-    Raises:
-        ConfigError: A setting is wrong. MCP servers with problems are listed with the rest.
-    """
+    """Show what will be used, and the MCP servers with the program or host of each; secrets are hidden."""
     config, known = load_settings(), load_mcp_servers()
-    screen = Screen.of_process(interactive=False)
+    screen = Screen.of_process()
     problems: list[MaverickError] = list(known.problems.values())
     settings = config.describe()
     try:
@@ -50,11 +46,8 @@ def show_settings(options: argparse.Namespace) -> int:
     if options.as_json:
         screen.say(f"{json_text([setting._asdict() for setting in settings])}\n")
         return SUCCESS
-    rows = [
-        (setting.field, "" if setting.value is None else str(setting.value), setting.source)
-        for setting in settings
-    ]
-    screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, table_width())))
+    shown = ((field, "" if value is None else str(value), source) for field, value, source in settings)
+    screen.say(table(_COLUMNS, list(shown)))
     for problem in problems:
         screen.complain(str(problem))
     return SUCCESS
@@ -80,27 +73,17 @@ def settings_files() -> list[Path]:
 
 def show_files(options: argparse.Namespace) -> int:
     """Show the files, and whether they exist."""
-    screen = Screen.of_process(interactive=False)
-    files = settings_files()
-    if options.as_json:
-        found = [{"path": str(path), "exists": path.is_file()} for path in files]
-        screen.say(f"{json_text(found)}\n")
-        return SUCCESS
-    for path in files:
-        screen.say(f"{path}{'' if path.is_file() else '  (not there)'}\n")
+    found = [{"path": str(path), "exists": path.is_file()} for path in settings_files()]
+    lines = [f"{file['path']}{'' if file['exists'] else '  (not there)'}\n" for file in found]
+    Screen.of_process().say(f"{json_text(found)}\n" if options.as_json else "".join(lines))
     return SUCCESS
 
 
 def write_file(options: argparse.Namespace) -> int:
-    """Write a file that has every setting in a comment, for its owner only.
-
-    Raises:
-        InvalidInputError: The file exists, or cannot be written.
-        ConfigError: The person has no home.
-    """
+    """Write a file that has every setting in a comment, for its owner only."""
     path = _file_to_write(project=options.project)
     write_new_file(path, "\n".join(_lines(project=options.project)) + "\n", force=options.force, private=True)
-    Screen.of_process(interactive=False).say(f"{path}\n")
+    Screen.of_process().say(f"{path}\n")
     return SUCCESS
 
 
@@ -141,17 +124,11 @@ _SECRETS = ("api_key",)
 
 
 def set_setting(options: argparse.Namespace) -> int:
-    """Write a setting to the user's file, or the project's.
-
-    Raises:
-        ConfigError: There is no such setting, the value does not fit, or the user has no home.
-        InvalidInputError: The file cannot be changed, or no value is given.
-    """
+    """Write a setting to the user's file, or the project's."""
     field, section, name = _named(options.key)
     if options.project and name in _SECRETS:
-        raise InvalidInputError(
-            f"{field} is secret, and a project's file is shared. Leave out --project.", field=field
-        )
+        problem = f"{field} is secret, and a project's file is shared. Leave out --project."
+        raise InvalidInputError(problem, field=field)
     value = options.value if options.value is not None else _asked_for(field, is_secret=name in _SECRETS)
     checked = section(**{name: value}, sources={field: "the command line"})
     if isinstance(checked, AgentConfig) and name in ("model", "provider"):
@@ -159,7 +136,7 @@ def set_setting(options: argparse.Namespace) -> int:
         _check_model(checked)
     path = _file_to_write(project=options.project)
     write_setting(path, section.section, name, value)
-    screen = Screen.of_process(interactive=False)
+    screen = Screen.of_process()
     screen.say(f"{field} is set in {path}\n")
     if remark := _unless_in_effect(field, path):
         screen.remark(f"({remark})")
@@ -167,12 +144,7 @@ def set_setting(options: argparse.Namespace) -> int:
 
 
 def unset_setting(options: argparse.Namespace) -> int:
-    """Remove a setting from the user's file, or the project's.
-
-    Raises:
-        ConfigError: There is no such setting, something is wrong in the file, or the user has no home.
-        InvalidInputError: The file does not have it, or cannot be changed.
-    """
+    """Remove a setting from the user's file, or the project's."""
     field, _, name = _named(options.key)
     path = _file_to_write(project=options.project)
     before = read_small_file(path)
@@ -182,16 +154,22 @@ def unset_setting(options: argparse.Namespace) -> int:
     lines = before.decode("utf-8", "surrogateescape").splitlines(keepends=True)
     for at, line in enumerate(lines):
         text = "".join([*lines[:at], *lines[at + 1 :]])
-        with suppress(ConfigError):
-            is_it = re.match(rf"\s*{name}:", line) is not None
-            if is_it and settings_in(path, text.encode("utf-8", "surrogateescape")) == kept:
-                write_new_file(path, text, force=True, private=path.name == _OWN_FILE)
-                Screen.of_process(interactive=False).say(f"{field} is no longer set in {path}\n")
-                return SUCCESS
+        if re.match(rf"\s*{name}:", line) and _read_settings(path, text) == kept:
+            write_new_file(path, text, force=True, private=path.name == _OWN_FILE)
+            Screen.of_process().say(f"{field} is no longer set in {path}\n")
+            return SUCCESS
     raise InvalidInputError(
         f"{path} is written in a way that cannot be changed here. Remove {field} from it with an editor.",
         field=field,
     )
+
+
+def _read_settings(path: Path, text: str) -> dict[str, Any] | None:
+    """The settings that a file with this text would have; ``None`` if it were wrong."""
+    try:
+        return settings_in(path, text.encode("utf-8", "surrogateescape"))
+    except ConfigError:
+        return None
 
 
 def _check_model(checked: AgentConfig) -> None:
@@ -204,21 +182,12 @@ def _check_model(checked: AgentConfig) -> None:
 
 
 def write_setting(path: Path, section: str, name: str, value: str) -> None:
-    """Write a setting to a settings file.
-
-    Raises:
-        InvalidInputError: The file cannot be changed.
-        ConfigError: There is something wrong in it.
-    """
+    """Write a setting to a settings file."""
     field = f"{section}.{name}" if section else name
     before = read_small_file(path)
     text = _with_setting(before.decode("utf-8", "surrogateescape"), section, name, _scalar(value))
     earlier = settings_in(path, before)
-    try:
-        now = settings_in(path, text.encode("utf-8", "surrogateescape"))
-    except ConfigError:
-        now = {}
-    if {**earlier, field: (_read(_scalar(value)), str(path))}.items() != now.items():
+    if {**earlier, field: (_read(_scalar(value)), str(path))} != _read_settings(path, text):
         raise InvalidInputError(
             f"{path} is written in a way that cannot be changed here. Set {field} in it with an editor.",
             field=field,
@@ -242,9 +211,8 @@ def _asked_for(field: str, *, is_secret: bool) -> str:
     if not sys.stdin.isatty():
         return sys.stdin.readline().strip()
     if not is_secret:
-        raise InvalidInputError(
-            f"The value is missing. Write: maverick config set {field} VALUE", field="value"
-        )
+        problem = f"The value is missing. Write: maverick config set {field} VALUE"
+        raise InvalidInputError(problem, field="value")
     return getpass.getpass(f"{field}: ").strip()
 
 

@@ -55,21 +55,32 @@ class Finding(Struct, frozen=True):
     """What to do about it."""
 
 
+def _good(what: str, detail: str, fix: str = "") -> Finding:
+    return Finding(what, Health.GOOD, detail, fix)
+
+
+def _missing(what: str, detail: str, fix: str = "") -> Finding:
+    return Finding(what, Health.MISSING, detail, fix)
+
+
+def _wrong(what: str, detail: str, fix: str = "") -> Finding:
+    return Finding(what, Health.WRONG, detail, fix)
+
+
 _PROVIDERS = {"claude": "Claude", "openai": "OpenAI"}
+_CORRECT = "correct it, or remove it"
 
 
 def examine_settings() -> Iterator[Finding]:
     """The program itself, and whether the settings can be read."""
-    yield Finding("maverick", Health.GOOD, f"{maverick.__version__}, on Python {platform.python_version()}")
+    yield _good("maverick", f"{maverick.__version__}, on Python {platform.python_version()}")
     try:
         config = load_config()
     except ConfigError as error:
-        yield Finding(
-            "settings", Health.WRONG, str(error), "correct it; until then the defaults are looked at"
-        )
+        yield _wrong("settings", str(error), "correct it; until then the defaults are looked at")
         return
     files = [str(path) for path in settings_files() if path.is_file()]
-    yield Finding("settings", Health.GOOD, ", ".join(files) or "the defaults")
+    yield _good("settings", ", ".join(files) or "the defaults")
     yield _model(config.agent)
 
 
@@ -78,34 +89,36 @@ def _model(settings: AgentConfig) -> Finding:
     try:
         answering = resolve(settings).check()
     except MaverickError as error:
-        return Finding("model", Health.WRONG, str(error), "correct it, or choose another model")
+        return _wrong("model", str(error), "correct it, or choose another model")
     said = ", ".join(
         f"{setting.field.removeprefix('agent.')} {setting.value} ({setting.source})"
         for setting in answering.describe()[2:]
         if setting.source != DEFAULT
     )
-    from_where = answering.sources["model"]
-    detail = f"{answering.model} ({from_where}){said and f'; {said}'}"
+    detail = f"{answering.model} ({answering.sources['model']}){said and f'; {said}'}"
     if notice := answering.retirement():
-        health = Health.WRONG if "was retired" in notice else Health.GOOD
-        return Finding("model", health, f"{detail}; {notice}", "name another model in the settings")
-    return Finding("model", Health.GOOD, detail, answering.stand_in_fix)
+        finding = _wrong if "was retired" in notice else _good
+        return finding("model", f"{detail}; {notice}", "name another model in the settings")
+    return _good("model", detail, answering.stand_in_fix)
 
 
 def examine_keys() -> Iterator[Finding]:
     """Whether keys are set; their values are never shown."""
     settings = _config().agent
     for provider, name in _PROVIDERS.items():
+        what, fix = f"{name} key", f"export {key_variable(provider)}=…"
         try:
             found = resolve(settings, named=f"{provider}:any")
             found.check_key_owner()
         except MaverickError as error:
-            yield Finding(f"{name} key", Health.WRONG, str(error), f"export {key_variable(provider)}=…")
-            continue
-        if found.api_key is not None:
-            yield Finding(f"{name} key", Health.GOOD, f"set in {found.sources['api_key']}")
+            yield _wrong(what, str(error), fix)
         else:
-            yield Finding(f"{name} key", Health.MISSING, "not set", f"export {key_variable(provider)}=…")
+            is_set = found.api_key is not None
+            yield (
+                _good(what, f"set in {found.sources['api_key']}")
+                if is_set
+                else _missing(what, "not set", fix)
+            )
 
 
 def examine_journal() -> Iterator[Finding]:
@@ -115,32 +128,25 @@ def examine_journal() -> Iterator[Finding]:
     try:
         path = Path(location).expanduser()
     except RuntimeError:  # the user of a container may have no home
-        fix = "set the variable HOME, or name a file with MAVERICK_JOURNAL"
-        yield Finding(
-            "journal", Health.WRONG, f"{shown} cannot be created, because you have no home folder", fix
-        )
+        problem = f"{shown} cannot be created, because you have no home folder"
+        yield _wrong("journal", problem, "set the variable HOME, or name a file with MAVERICK_JOURNAL")
         return
     if "://" not in location and not path.exists():
-        yield _journal_to_be(path, shown)
+        there = next(folder for folder in path.absolute().parents if folder.exists())
+        if os.access(there, os.W_OK):
+            yield _good("journal", f"{shown}, created with the first run")
+        else:
+            yield _wrong(
+                "journal", f"{shown} cannot be created", f"allow writing in {there}, or name another"
+            )
         return
     try:
         count = asyncio.run(_count_runs(location))
     except MaverickError as error:
         fix = "correct the setting journal or MAVERICK_JOURNAL, or move the file away"
-        yield Finding("journal", Health.WRONG, f"{shown} does not open: {error}", fix)
+        yield _wrong("journal", f"{shown} does not open: {error}", fix)
     else:
-        yield Finding(
-            "journal", Health.GOOD, f"{shown}, {counted(count, 'run')}" + ("+" if count == 1000 else "")
-        )
-
-
-def _journal_to_be(path: Path, shown: str) -> Finding:
-    there = next(folder for folder in path.absolute().parents if folder.exists())
-    if os.access(there, os.W_OK):
-        return Finding("journal", Health.GOOD, f"{shown}, created with the first run")
-    return Finding(
-        "journal", Health.WRONG, f"{shown} cannot be created", f"allow writing in {there}, or name another"
-    )
+        yield _good("journal", f"{shown}, {counted(count, 'run')}" + ("+" if count == 1000 else ""))
 
 
 async def _count_runs(location: str) -> int:
@@ -153,10 +159,9 @@ async def _count_runs(location: str) -> int:
 def examine_agents() -> Iterator[Finding]:
     """Whether all agents can be read."""
     looking = discovery(_config())
-    names = [found.name for found in looking.all()]
-    yield Finding("agents", Health.GOOD, ", ".join(names) or "none")
+    yield _good("agents", ", ".join(found.name for found in looking.all()) or "none")
     for problem in looking.problems:
-        yield Finding("agents", Health.WRONG, str(problem), "correct it, or remove it")
+        yield _wrong("agents", str(problem), _CORRECT)
 
 
 def _config() -> MaverickConfig:
@@ -167,37 +172,30 @@ def _config() -> MaverickConfig:
         return MaverickConfig()
 
 
-_CORRECT = "correct it, or remove it"
-TRUST_COMMAND = "look at it, then run: maverick trust"
-
-
 def examine_mcp_servers() -> Iterator[Finding]:
     """Whether each server could be used; none is started or called."""
     try:
         known = load_mcp_servers()
     except ConfigError as error:
-        yield Finding("MCP servers", Health.WRONG, str(error), _CORRECT)
+        yield _wrong("MCP servers", str(error), _CORRECT)
         return
     for name in sorted({*known.servers, *known.problems}):
         what = shortened(f"MCP {name}")
         if name in known.untrusted:
-            yield Finding(what, Health.MISSING, "of this project, which you have not trusted", TRUST_COMMAND)
+            detail = "of this project, which you have not trusted"
+            yield _missing(what, detail, "look at it, then run: maverick trust")
             continue
         try:
             server = known.find(name)
             health, problem, fix = _condition(server)
         except MaverickError as error:
-            yield Finding(what, Health.WRONG, str(error), _CORRECT)
+            yield _wrong(what, str(error), _CORRECT)
         else:
             yield Finding(what, health, f"{server.summary}, from {server.source}{problem}", fix)
 
 
 def _condition(server: MCPServer) -> tuple[Health, str, str]:
-    """How a server is, what is wrong with it, and what to do about it.
-
-    Raises:
-        MaverickError: What is written about it does not fit.
-    """
+    """How a server is, what is wrong with it, and what to do about it."""
     if find_spec("mcp") is None:
         return Health.MISSING, ", needs the package mcp", install_command("mcp")
     from maverick.tools.mcp.server_address import ServerAddress  # here, since it brings MCP with it
@@ -245,21 +243,17 @@ def examine_packages() -> Iterator[Finding]:
     """The optional packages."""
     for extra, (package, purpose) in _EXTRAS.items():
         try:
-            yield Finding(extra, Health.GOOD, f"{package} {version(package)}, for {purpose}")
+            yield _good(extra, f"{package} {version(package)}, for {purpose}")
         except PackageNotFoundError:
-            yield Finding(extra, Health.MISSING, f"not installed, for {purpose}", install_command(extra))
+            yield _missing(extra, f"not installed, for {purpose}", install_command(extra))
 
 
 def examine_claude_cli() -> Iterator[Finding]:
     """Whether the Claude CLI is installed and starts."""
     path = _claude_cli()
     if path is None:
-        yield Finding(
-            "claude CLI",
-            Health.MISSING,
-            "not found, for agents on Claude Code",
-            f"{install_command('claude-code')}, or npm install -g @anthropic-ai/claude-code",
-        )
+        fix = f"{install_command('claude-code')}, or npm install -g @anthropic-ai/claude-code"
+        yield _missing("claude CLI", "not found, for agents on Claude Code", fix)
         return
     try:
         done = subprocess.run(  # noqa: S603 - the program that agents would start
@@ -272,11 +266,9 @@ def examine_claude_cli() -> Iterator[Finding]:
             env=helper_environment(Path.cwd()),
         )
     except (OSError, subprocess.SubprocessError) as error:
-        yield Finding(
-            "claude CLI", Health.WRONG, f"{path} does not start: {type(error).__name__}", "install it again"
-        )
+        yield _wrong("claude CLI", f"{path} does not start: {type(error).__name__}", "install it again")
     else:
-        yield Finding("claude CLI", Health.GOOD, f"{printable(one_line(done.stdout))}, at {path}")
+        yield _good("claude CLI", f"{printable(one_line(done.stdout))}, at {path}")
 
 
 def examine_programs() -> Iterator[Finding]:
@@ -284,9 +276,9 @@ def examine_programs() -> Iterator[Finding]:
     for name, (purpose, fix) in _PROGRAMS.items():
         path = find_program(name, workspace=Path.cwd())
         if path is None:
-            yield Finding(name, Health.MISSING, f"not found outside of this folder, for {purpose}", fix)
+            yield _missing(name, f"not found outside of this folder, for {purpose}", fix)
         else:
-            yield Finding(name, Health.GOOD, f"{path}, for {purpose}")
+            yield _good(name, f"{path}, for {purpose}")
 
 
 def _claude_cli() -> str | None:
@@ -304,8 +296,7 @@ def examine_own_folder() -> Iterator[Finding]:
     with suppress(ConfigError, OSError):  # there is no home, or nothing in it yet
         folder = own_folder()
         if folder.stat().st_mode & 0o077:
-            fix = f"chmod 700 {folder}"
-            yield Finding(_FOLDER, Health.MISSING, f"others on this computer may look into {folder}", fix)
+            yield _missing(_FOLDER, f"others on this computer may look into {folder}", f"chmod 700 {folder}")
 
 
 def examine_completion() -> Iterator[Finding]:
@@ -314,7 +305,7 @@ def examine_completion() -> Iterator[Finding]:
     script, home = _SCRIPTS.get(shell), persons_home()
     if script is not None and home is not None and not (home / script).is_file():
         fix = f"maverick completion {shell} > ~/{script}"
-        yield Finding(_COMPLETION, Health.MISSING, f"not set up for {shell}", fix)
+        yield _missing(_COMPLETION, f"not set up for {shell}", fix)
 
 
 _FOLDER, _COMPLETION = "own folder", "completion"
@@ -326,12 +317,7 @@ _SCRIPTS = {
 
 
 def _repair(finding: Finding) -> bool:
-    """Repair what was found, if that needs no decision; says whether it did.
-
-    Raises:
-        InvalidInputError: A file cannot be written.
-        ConfigError: A settings file is wrong.
-    """
+    """Repair what was found, if that needs no decision; says whether it did."""
     if finding.what == _FOLDER:
         own_folder().chmod(0o700)
         return True
@@ -366,13 +352,14 @@ _MARKS = {Health.GOOD: "ok", Health.MISSING: "--", Health.WRONG: "!!"}
 
 def examine(options: argparse.Namespace) -> int:
     """Report on everything; the exit code is 1 if something is wrong."""
-    screen = Screen.of_process(interactive=False)
+    screen = Screen.of_process()
     findings = []
     for examination in _EXAMINATIONS:
         for finding in _examined(examination, fix=options.fix):
             findings.append(finding)
             if not options.as_json:
-                screen.say("".join(f"{line}\n" for line in _lines(finding)))
+                fix = f"    {'':<14} → {finding.fix}\n" if finding.fix else ""
+                screen.say(f"{_MARKS[finding.health]}  {finding.what:<14} {finding.detail}\n{fix}")
     if options.as_json:
         screen.say(f"{json_text(findings)}\n")
     return FAILURE if any(finding.health is Health.WRONG for finding in findings) else SUCCESS
@@ -386,10 +373,4 @@ def _examined(examination: Callable[[], Iterator[Finding]], *, fix: bool) -> lis
         return found
     after = list(examination())
     left = {finding.what for finding in after if finding.fix}
-    return [*after, *(Finding(what, Health.GOOD, "repaired") for what in repaired if what not in left)]
-
-
-def _lines(finding: Finding) -> Iterator[str]:
-    yield f"{_MARKS[finding.health]}  {finding.what:<14} {finding.detail}"
-    if finding.fix:
-        yield f"    {'':<14} → {finding.fix}"
+    return [*after, *(_good(what, "repaired") for what in repaired if what not in left)]

@@ -7,22 +7,7 @@ from collections.abc import Iterator, Mapping
 from maverick.cli.answer_writer import AnswerWriter
 from maverick.cli.formatting import duration
 from maverick.cli.screen import Screen, shortened, shown_call
-from maverick.loop import AgentResult, TerminateReason
-from maverick.loop.events import (
-    AgentActivityEvent,
-    ApprovalGiven,
-    Compacted,
-    ContentChunk,
-    ErrorEvent,
-    MessageAdded,
-    PrefixChanged,
-    RetryScheduled,
-    RunResumed,
-    ServerToolUsed,
-    SourcesCited,
-    ToolCallEnd,
-    ToolCallStart,
-)
+from maverick.loop import AgentResult, TerminateReason, events
 from maverick.model.untrusted import unmarked
 
 
@@ -52,22 +37,22 @@ class EventPrinter:
         self._running = dict(running or {})
         self._errors: dict[str, str] = {}  # by run: what failed last
 
-    def show(self, event: AgentActivityEvent) -> None:
+    def show(self, event: events.AgentActivityEvent) -> None:
         """Show one event."""
         self._path = self._path or event.agent
         match event:
-            case ContentChunk(content=text):
+            case events.ContentChunk(content=text):
                 if event.agent == self._path:
                     self.write(text)
-            case ToolCallStart(tool_call=call):
+            case events.ToolCallStart(tool_call=call):
                 self._running[event.run_id, call.id] = call.tool_name
                 self._remark(event, f"· {shown_call(call.tool_name, call.arguments)}")
-            case ToolCallEnd(tool_call_id=call_id, result=result):
+            case events.ToolCallEnd(tool_call_id=call_id, result=result):
                 name = self._running.pop((event.run_id, call_id), "tool")
                 self._remark(event, f"· {name} → {shortened(unmarked(result))}")
-            case ErrorEvent(error=error):
+            case events.ErrorEvent(error=error):
                 self._errors[event.run_id] = str(error)
-            case RetryScheduled(delay=delay):
+            case events.RetryScheduled(delay=delay):
                 failed = shortened(self._errors.pop(event.run_id, "The model call failed."))
                 self._remark(event, f"({failed} Retrying in about {duration(delay)}.)")
             case _:
@@ -91,28 +76,28 @@ class EventPrinter:
         elif not result.success:
             self._screen.complain(f"maverick: {result.error}")
 
-    def _remark(self, event: AgentActivityEvent, text: str) -> None:
+    def _remark(self, event: events.AgentActivityEvent, text: str) -> None:
         self.finish()
         depth = 1 + len(event.agent) - len(self._path)
         self._screen.remark("  " * depth + text)
 
 
-def _remarks_on(event: AgentActivityEvent) -> Iterator[str]:
+def _remarks_on(event: events.AgentActivityEvent) -> Iterator[str]:
     """What is said of an event that needs nothing but itself to be told; nothing of many."""
     match event:
-        case ServerToolUsed(use=use):
+        case events.ServerToolUsed(use=use):
             yield f"· {shortened(str(use))}"
-        case SourcesCited(citations=citations):
+        case events.SourcesCited(citations=citations):
             for number, citation in enumerate(citations, 1):
                 yield f"[{number}] {citation}"
-        case ApprovalGiven(approved=approved, by=by, reason=reason):
+        case events.ApprovalGiven(approved=approved, by=by, reason=reason):
             why = f": {shortened(reason)}" if reason else ""
             yield f"({'approved' if approved else 'denied'} by {by or 'the user'}{why})"
-        case MessageAdded(content=text):
+        case events.MessageAdded(content=text):
             yield f"(a person wrote: {shortened(text)})"
-        case Compacted():
+        case events.Compacted():
             yield "(the conversation was condensed)"
-        case PrefixChanged(reason=reason, tokens=tokens) if tokens:
+        case events.PrefixChanged(reason=reason, tokens=tokens) if tokens:
             yield f"({reason}: about {tokens:,} tokens not cached)"
-        case RunResumed():
+        case events.RunResumed():
             yield "(resumed)"

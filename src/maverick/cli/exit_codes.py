@@ -1,5 +1,7 @@
 """What the exit code of ``maverick`` means."""
 
+from maverick.exceptions import AgentError, ConfigError, ErrorKind
+
 SUCCESS = 0
 FAILURE = 1
 """Something failed while at work."""
@@ -19,3 +21,10 @@ SIGNALLED = 128
 """Added to the number of the signal that stopped it, as shells do."""
 INTERRUPTED = 130
 """Somebody pressed Ctrl-C, or the run was stopped in another way."""
+
+
+def is_misuse(error: Exception) -> bool:
+    """Whether an error says that an option, a setting or a name is wrong."""
+    return isinstance(error, ConfigError) or (
+        isinstance(error, AgentError) and error.kind is ErrorKind.INVALID
+    )

@@ -70,6 +70,21 @@ class Column(Struct, frozen=True):
     """Whether it is cut off first when the table is too wide."""
 
 
+def columns_of(*titles: str) -> tuple[Column, ...]:
+    """Columns by their titles: ``>`` before one aligns it right, ``…`` after it has it cut off first."""
+    return tuple(
+        Column(title.strip(">…"), right=title.startswith(">"), shrinks=title.endswith("…"))
+        for title in titles
+    )
+
+
+def table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
+    """A table as wide as the terminal; in a pipe, where nothing is cut off, as wide as it gets."""
+    is_shown = sys.stdout.isatty() or "COLUMNS" in os.environ
+    lines = lay_out(columns, rows, terminal_width() if is_shown else _ANY_WIDTH)
+    return "".join(f"{line}\n" for line in lines)
+
+
 def lay_out(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
     """The lines of a table, its titles first, none of them wider than ``width``.
 
@@ -92,11 +107,6 @@ def lay_out(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
 def terminal_width() -> int:
     """How many characters a line of the terminal has."""
     return shutil.get_terminal_size((80, 24)).columns
-
-
-def table_width() -> int:
-    """How wide a table may be: as the terminal is; in a pipe, where nothing is cut off, as wide as it gets."""
-    return terminal_width() if sys.stdout.isatty() or "COLUMNS" in os.environ else _ANY_WIDTH
 
 
 def width_of(text: str) -> int:

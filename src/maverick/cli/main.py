@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import maverick
-from maverick.cli.exit_codes import FAILURE, INTERRUPTED, MISUSE, SUCCESS
+from maverick.cli.exit_codes import FAILURE, INTERRUPTED, MISUSE, SUCCESS, is_misuse
 from maverick.cli.parser import CommandParser
 from maverick.cli.screen import (
     accept_all_characters,
@@ -21,7 +21,7 @@ from maverick.cli.screen import (
     open_closed_streams,
     printable,
 )
-from maverick.exceptions import AgentError, ConfigError, ErrorKind, MaverickError
+from maverick.exceptions import MaverickError
 
 
 class Command(NamedTuple):
@@ -30,15 +30,15 @@ class Command(NamedTuple):
     name: str
     summary: str
     """What it does, for the list of all commands."""
-    arguments: str
-    """The function that adds its arguments to a parser, as ``module:function`` of this package. It sets ``command``: a
-    function of the options that returns the exit code, or its name, which is loaded when the command is used."""
     extra: str = ""
     """The optional dependency of Maverick it needs, if any."""
+    module: str = "arguments"
+    """The module of this package whose function ``add_…`` adds the arguments to a parser. That sets ``command``: a function
+    of the options that returns the exit code, or its ``module:function``, which is loaded when the command is used."""
 
     def add_to(self, parser: CommandParser) -> None:
         """Give a parser the arguments of this command."""
-        _load(self.arguments)(parser)
+        _load(f"{self.module}:add_{self.name}")(parser)
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -55,65 +55,24 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command("run", "run an agent or a prompt", "maverick.cli.run.arguments:add_arguments"),
-    Command("agents", "list, show and write agents", "maverick.cli.arguments:add_agents"),
-    Command(
-        "runs",
-        "show, approve, resume, fork and move runs",
-        "maverick.cli.runs.arguments:add_arguments",
-        extra="temporal",
-    ),
-    Command(
-        "eval", "run cases for an agent, and check what it does", "maverick.cli.eval.arguments:add_arguments"
-    ),
-    Command(
-        "chat", "talk to a to-do assistant in the terminal", "maverick.cli.arguments:add_chat", extra="chat"
-    ),
-    Command(
-        "tui",
-        "run and watch agents in a full-screen terminal",
-        "maverick.cli.arguments:add_tui",
-        extra="tui",
-    ),
-    Command(
-        "acp",
-        "use an agent in your editor (Agent Client Protocol)",
-        "maverick.cli.arguments:add_acp",
-        extra="acp",
-    ),
-    Command(
-        "serve", "serve the Chat API and its web page", "maverick.cli.arguments:add_serve", extra="server"
-    ),
-    Command(
-        "users",
-        "list users of the server, and delete one",
-        "maverick.cli.arguments:add_users",
-        extra="server",
-    ),
-    Command(
-        "mcp",
-        "list MCP servers and their tools; serve your tasks",
-        "maverick.cli.arguments:add_mcp",
-        extra="server",
-    ),
-    Command("worker", "drive runs of a fleet", "maverick.cli.fleet.arguments:add_worker", extra="temporal"),
-    Command(
-        "fleet",
-        "show workers and runs of a fleet",
-        "maverick.cli.fleet.arguments:add_fleet",
-        extra="temporal",
-    ),
-    Command(
-        "schedule",
-        "start runs at certain times in a fleet",
-        "maverick.cli.fleet.arguments:add_schedule",
-        extra="temporal",
-    ),
-    Command("trust", "trust a project's settings, servers and agents", "maverick.cli.arguments:add_trust"),
-    Command("models", "list models with their prices", "maverick.cli.arguments:add_models"),
-    Command("config", "show settings, and write a settings file", "maverick.cli.arguments:add_config"),
-    Command("doctor", "check the settings, keys, programs and packages", "maverick.cli.arguments:add_doctor"),
-    Command("completion", "complete commands in your shell", "maverick.cli.arguments:add_completion"),
+    Command("run", "run an agent or a prompt", module="run.arguments"),
+    Command("agents", "list, show and write agents"),
+    Command("runs", "show, approve, resume, fork and move runs", "temporal", "runs.arguments"),
+    Command("eval", "run cases for an agent, and check what it does", module="run.arguments"),
+    Command("chat", "talk to a to-do assistant in the terminal", "chat"),
+    Command("tui", "run and watch agents in a full-screen terminal", "tui"),
+    Command("acp", "use an agent in your editor (Agent Client Protocol)", "acp"),
+    Command("serve", "serve the Chat API and its web page", "server"),
+    Command("users", "list users of the server, and delete one", "server"),
+    Command("mcp", "list MCP servers and their tools; serve your tasks", "server"),
+    Command("worker", "drive runs of a fleet", "temporal", "fleet.arguments"),
+    Command("fleet", "show workers and runs of a fleet", "temporal", "fleet.arguments"),
+    Command("schedule", "start runs at certain times in a fleet", "temporal", "fleet.arguments"),
+    Command("trust", "trust a project's settings, servers and agents"),
+    Command("models", "list models with their prices"),
+    Command("config", "show settings, and write a settings file"),
+    Command("doctor", "check the settings, keys, programs and packages"),
+    Command("completion", "complete commands in your shell"),
 )
 
 
@@ -126,25 +85,17 @@ _OF_ALL = ("-h", "--help", "--version", "--debug")
 def command_parser(asked: str = "") -> CommandParser:
     """The parser of the command line; the arguments of a command are added when it is used.
 
-    Args:
-        asked: The first word after ``maverick``. If it is a command, the parser has no other.
+    If ``asked``, the first word after ``maverick``, is a command, the parser has no other.
     """
     parser = CommandParser(prog="maverick", description=_DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"maverick {maverick.__version__}")
-    parser.set_defaults(command=parser.show_help)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for command in [command for command in COMMANDS if command.name == asked] or COMMANDS:
-        added = commands.add_parser(command.name, help=command.summary, fill=command.add_to)
-        added.set_defaults(asked=command)
+        parser.verb(command.name, command.summary, fill=command.add_to).set_defaults(asked=command)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code.
-
-    Args:
-        arguments: The words after ``maverick``; by default those the process was started with.
-    """
+    """Run a command, by default the one that the process was started with, and return its exit code."""
     if arguments is None:
         _collect_less()
         open_closed_streams()
@@ -169,7 +120,7 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
             return int(command(options))
     except MaverickError as error:
         _complain(error, str(error), options)
-        return MISUSE if _is_misuse(error) else FAILURE
+        return MISUSE if is_misuse(error) else FAILURE
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # the reader has closed the pipe
@@ -196,9 +147,9 @@ def _with_command(words: Sequence[str]) -> Sequence[str]:
 
 
 def _load(name: str) -> Callable[..., Any]:
-    """The function of a ``module:function``."""
+    """The function of a ``module:function`` of this package."""
     module, _, function = name.partition(":")
-    loaded: Callable[..., Any] = getattr(import_module(module), function)
+    loaded: Callable[..., Any] = getattr(import_module(f"maverick.cli.{module}"), function)
     return loaded
 
 
@@ -219,9 +170,3 @@ def _complain(error: Exception, said: str, options: argparse.Namespace) -> None:
         trace = printable("".join(traceback.format_exception(error)))
     with suppress(OSError):  # there is nowhere else to report it; the exit code tells
         sys.stderr.write(f"{trace}maverick: {printable(one_line(said))}\n")
-
-
-def _is_misuse(error: MaverickError) -> bool:
-    return isinstance(error, ConfigError) or (
-        isinstance(error, AgentError) and error.kind is ErrorKind.INVALID
-    )

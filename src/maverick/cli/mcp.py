@@ -1,44 +1,49 @@
-"""``maverick mcp``: tools of MCP servers for agents, and one's tasks for other programs."""
+"""``maverick mcp``: the MCP servers whose tools agents get.
+
+MCP itself is loaded by the commands that talk to a server: adding one needs no more than its file.
+"""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import webbrowser
 from collections.abc import Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from maverick.cli.exit_codes import SUCCESS
-from maverick.cli.formatting import Column, lay_out, table_width
+import msgspec
+
+from maverick.cli.exit_codes import FAILURE, SUCCESS
+from maverick.cli.formatting import columns_of, table
 from maverick.cli.json_text import json_text
 from maverick.cli.screen import Screen, one_line
-from maverick.config.mcp_server import MCPServer
-from maverick.config.mcp_servers import MCPServers, load_mcp_servers
-from maverick.exceptions import MaverickError
-from maverick.tools.mcp import ConfiguredServer, connected_servers, prompts_of
-
-_COLUMNS = (
-    Column("SERVER"),
-    Column("TRANSPORT"),
-    Column("STATE"),
-    Column("TOOL", shrinks=True),
-    Column("EFFECT"),
-    Column("ASKS"),
+from maverick.config.mcp_servers import (
+    OF_OTHER_PROGRAMS,
+    MCPServers,
+    load_mcp_servers,
+    read_server,
+    servers_in,
 )
+from maverick.config.own_files import own_folder, read_small_file, replace_file
+from maverick.exceptions import ConfigError, InvalidInputError, MaverickError, describe_unknown
+
+if TYPE_CHECKING:
+    from maverick.tools.mcp import ConfiguredServer
+
+_COLUMNS = columns_of("SERVER", "TRANSPORT", "STATE", "TOOL…", "EFFECT", "ASKS")
 
 
 def list_servers(options: argparse.Namespace) -> int:
-    """List servers, and connect to each to see its tools; one of a project that is not trusted is not started.
-
-    Raises:
-        ConfigError: A file cannot be read, or there is no server of a name.
-    """
+    """List servers, and connect to each to see its tools; one of a project that is not trusted is not started."""
     names = options.servers
     known = load_mcp_servers()
     for name in names:
         if name not in known.untrusted:
             known.find(name)
-    screen = Screen.of_process(interactive=False)
-    found = asyncio.run(_looked_at(known, names or sorted({*known.servers, *known.problems})))
+    screen = Screen.of_process()
+    found = asyncio.run(_look_at(known, names or sorted({*known.servers, *known.problems})))
     if options.as_json:
         screen.say(f"{json_text(found)}\n")
         return SUCCESS
@@ -46,7 +51,7 @@ def list_servers(options: argparse.Namespace) -> int:
         screen.remark("There are no MCP servers. Add one with: maverick mcp add")
         return SUCCESS
     rows = [row for server in found for row in _rows(server)]
-    screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, table_width())))
+    screen.say(table(_COLUMNS, rows))
     for server in found:
         for tool in server["tools"]:
             if tool["quarantined"]:
@@ -58,7 +63,7 @@ def list_servers(options: argparse.Namespace) -> int:
     return SUCCESS
 
 
-async def _looked_at(known: MCPServers, names: Sequence[str]) -> list[dict[str, Any]]:
+async def _look_at(known: MCPServers, names: Sequence[str]) -> list[dict[str, Any]]:
     return await asyncio.gather(*(_fields(known, name) for name in names))
 
 
@@ -69,6 +74,8 @@ async def _fields(known: MCPServers, name: str) -> dict[str, Any]:
     if name in known.untrusted:
         problem = known.problems[name]
         return fields | {"source": problem.source, "state": "not trusted", "problem": str(problem)}
+    from maverick.tools.mcp import ConfiguredServer, prompts_of
+
     try:
         server = known.find(name)
         fields |= {"transport": server.transport, "source": server.source}
@@ -88,21 +95,11 @@ async def _fields(known: MCPServers, name: str) -> dict[str, Any]:
 
 def _tools(connected: ConfiguredServer) -> Iterator[dict[str, Any]]:
     for tool in connected.tools:
-        yield {
-            "name": tool.name,
-            "description": tool.description,
-            "effect": tool.effect.value,
-            "approval": tool.approval,
-            "quarantined": False,
-        }
+        known = {"effect": tool.effect.value, "approval": tool.approval, "quarantined": False}
+        yield {"name": tool.name, "description": tool.description, **known}
+    unknown = {"effect": None, "approval": None, "quarantined": True}
     for name, description in connected.quarantined.items():
-        yield {
-            "name": name,
-            "description": description,
-            "effect": None,
-            "approval": None,
-            "quarantined": True,
-        }
+        yield {"name": name, "description": description, **unknown}
 
 
 def _rows(server: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -116,20 +113,114 @@ def _rows(server: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def accept(options: argparse.Namespace) -> int:
-    """Accept the tools of a server as they are now.
-
-    Raises:
-        ConfigError: There is no such server, or it is one of a project that is not trusted.
-        NetworkError: It cannot be reached.
-        InvalidToolError: It has no such tool.
-    """
+    """Accept the tools of a server as they are now."""
     server = load_mcp_servers().find(options.server)
-    screen = Screen.of_process(interactive=False)
-    accepted = asyncio.run(_accept_tools(server, options.tool))
-    screen.say("".join(f"accepted the tool {changed}\n" for changed in accepted) or "no tool has changed\n")
+
+    async def accept_tools() -> list[str]:
+        from maverick.tools.mcp import connected_servers
+
+        async with connected_servers([server]) as (connected,):
+            return await connected.accept(options.tool)
+
+    accepted = asyncio.run(accept_tools())
+    Screen.of_process().say(
+        "".join(f"accepted the tool {changed}\n" for changed in accepted) or "no tool has changed\n"
+    )
     return SUCCESS
 
 
-async def _accept_tools(server: MCPServer, tool: str | None) -> list[str]:
-    async with connected_servers([server]) as (connected,):
-        return await connected.accept(tool)
+def add_server(options: argparse.Namespace) -> int:
+    """Write a server down; in place of one of the same name in the same file only if that is asked for."""
+    command = options.server_command
+    if bool(command) == bool(options.url):
+        raise InvalidInputError(
+            "A server needs either a command or --url. Write, for example: maverick mcp add files npx -y some-server",
+            field="command",
+        )
+    where = {"url": options.url} if options.url else {"command": command[0], "args": command[1:]}
+    more = {"headers": dict(options.headers), "env": dict(options.environment)}
+    settings = {**where, **{name: value for name, value in more.items() if value}}
+    file = own_folder() / "mcp.json"
+    read_server(file, options.name, settings)  # whatever is wrong with it is better said now
+    settings_file = file.with_name("config.yaml")  # of the person's own, too; a project's files are not asked
+    if options.name in servers_in(settings_file, read_small_file(settings_file)):
+        raise ConfigError(
+            f"{settings_file} has a server {options.name!r} already. Edit it there.", field=options.name
+        )
+    known = servers_in(file, read_small_file(file))
+    if options.name in known and not options.replace:
+        raise ConfigError(
+            f"{file} has a server {options.name!r} already. Choose another name, or add --replace.",
+            field=options.name,
+        )
+    _write(file, {**known, options.name: settings})
+    Screen.of_process().remark(
+        f"{options.name} is in {file}. See what it offers: maverick mcp list {options.name}. Give it to an agent: "
+        f'maverick run --mcp {options.name} -p "…"'
+    )
+    return SUCCESS
+
+
+def remove_server(options: argparse.Namespace) -> int:
+    """Remove a server from the person's own file."""
+    file = own_folder() / "mcp.json"
+    servers = dict(servers_in(file, read_small_file(file)))
+    if options.name not in servers:
+        raise ConfigError(
+            f"{describe_unknown('MCP server', options.name, list(servers))} ({file})", field=options.name
+        )
+    del servers[options.name]
+    _write(file, servers)
+    Screen.of_process().remark(f"{options.name} is no longer in {file}.")
+    return SUCCESS
+
+
+def _write(file: Path, servers: dict[str, Any]) -> None:
+    """Write the servers; a file of another program's form keeps what else is in it. Only its owner may read it."""
+    kept: dict[str, Any] = msgspec.json.decode(read_small_file(file) or b"{}")
+    content = msgspec.json.format(msgspec.json.encode({**kept, OF_OTHER_PROGRAMS: servers}))
+    # A link, such as one into a folder of settings that is shared, stays one.
+    replace_file(file.resolve(), content)
+
+
+def login(options: argparse.Namespace) -> int:
+    """Sign in to a server in the browser."""
+    from maverick.tools.mcp.oauth import sign_in
+
+    url, headers = _address(options.server)
+    if any(name.lower() == "authorization" for name in headers):
+        raise InvalidInputError(
+            f"The MCP server {options.server!r} has an Authorization header in its settings. Remove it to sign in.",
+            field="headers",
+        )
+    screen = Screen.of_process()
+
+    async def show(address: str) -> None:
+        screen.remark(f"Sign in to {options.server} at {urlsplit(address).netloc}:\n{address}")
+        if not options.no_browser:
+            await asyncio.to_thread(webbrowser.open, address)
+
+    wanted = asyncio.run(sign_in(url, show, headers=headers, client_id=options.client_id, port=options.port))
+    screen.say(f"signed in to {options.server}\n" if wanted else f"{options.server} asks for no sign-in\n")
+    return SUCCESS
+
+
+def logout(options: argparse.Namespace) -> int:
+    """Forget the tokens of a sign-in."""
+    from maverick.tools.mcp.oauth import TokenStore
+
+    url, _ = _address(options.server)
+    removed = TokenStore(url).remove()
+    said = "signed out of" if removed else "was not signed in to"
+    Screen.of_process().say(f"{said} {options.server}\n")
+    return SUCCESS if removed else FAILURE
+
+
+def _address(name: str) -> tuple[str, dict[str, str]]:
+    server = load_mcp_servers().find(name)
+    if not server.url:
+        raise InvalidInputError(
+            f"The MCP server {name!r} is a program. Only a server with a url has a sign-in.", field="server"
+        )
+    address = server.address()
+    return address["url"], address["headers"]

@@ -16,15 +16,7 @@ from maverick.exceptions import ConfigError, InvalidInputError
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Serve until the client closes the connection, or the process is stopped.
-
-    Args:
-        options: What was written after ``maverick mcp serve``.
-
-    Raises:
-        InvalidInputError: No client could use it.
-        ConfigError: The file of tokens cannot be read.
-    """
+    """Serve until the client closes the connection, or the process is stopped."""
     database = Database(options.database or load_settings().database.get_secret_value())
     tools = MCPToolServer(database.session)
     try:

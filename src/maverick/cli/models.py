@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 from msgspec import to_builtins
 
 from maverick.cli.exit_codes import SUCCESS
-from maverick.cli.formatting import Column, counted, lay_out, table_width
+from maverick.cli.formatting import columns_of, counted, table
 from maverick.cli.json_text import json_text
 from maverick.cli.parser import name_lines
 from maverick.cli.screen import Screen
@@ -17,25 +17,13 @@ from maverick.exceptions import InvalidInputError
 from maverick.model import ModelInfo
 from maverick.providers.prices import listed_models, prices_as_of, retirement_notice
 
-_COLUMNS = (
-    Column("MODEL"),
-    Column("WINDOW", right=True),
-    Column("IN", right=True),
-    Column("OUT", right=True),
-    Column("CACHED", right=True),
-    Column("RETIRES"),
-    Column("TAKES", shrinks=True),
-)
+_COLUMNS = columns_of("MODEL", ">WINDOW", ">IN", ">OUT", ">CACHED", "RETIRES", "TAKES…")
 _PREFIXES = {"anthropic": "claude:", "openai": "openai:"}
 """The providers of the vendors that are reached without an address; of another one, the name is shown."""
 
 
 def list_models(options: argparse.Namespace) -> int:
-    """List models: the current ones of Claude and OpenAI, or those of any vendor that match a pattern.
-
-    Raises:
-        InvalidInputError: No model matches.
-    """
+    """List models: the current ones of Claude and OpenAI, or those of any vendor that match a pattern."""
     found = _all_models()
     if options.pattern is None:
         shown = current_models()
@@ -44,7 +32,7 @@ def list_models(options: argparse.Namespace) -> int:
         shown = [(name, info) for name, info in found if fnmatch(name, pattern)]
         if not shown:
             raise InvalidInputError(f"No model matches {options.pattern!r}.", field="pattern")
-    screen = Screen.of_process(interactive=False)
+    screen = Screen.of_process()
     if options.names:
         screen.say(name_lines(name for name, _ in shown))
         return SUCCESS
@@ -52,7 +40,7 @@ def list_models(options: argparse.Namespace) -> int:
         screen.say(f"{json_text([{'model': name, **_fields(info)} for name, info in shown])}\n")
         return SUCCESS
     rows = [_row(name, info) for name, info in shown]
-    screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, table_width())))
+    screen.say(table(_COLUMNS, rows))
     screen.remark(
         f"US dollars per million tokens, as of {prices_as_of()}; {counted(len(found), 'model')} are known"
     )
@@ -66,19 +54,15 @@ def offered_models(provider: str) -> list[str]:
 
 def current_models() -> list[tuple[str, ModelInfo]]:
     """The models of Claude and OpenAI that are not retired, by their full names."""
-    return [(name, info) for name, info in _all_models() if _is_current(info)]
+    return [
+        (name, info)
+        for name, info in _all_models()
+        if info.media and "was retired" not in retirement_notice("", info)
+    ]
 
 
 def _all_models() -> list[tuple[str, ModelInfo]]:
-    return [(_full_name(vendor, name), info) for vendor, name, info in listed_models()]
-
-
-def _is_current(info: ModelInfo) -> bool:
-    return bool(info.media) and "was retired" not in retirement_notice("", info)
-
-
-def _full_name(vendor: str, name: str) -> str:
-    return f"{_PREFIXES.get(vendor, f'{vendor}/')}{name}"
+    return [(f"{_PREFIXES.get(vendor, f'{vendor}/')}{name}", info) for vendor, name, info in listed_models()]
 
 
 def _fields(info: ModelInfo) -> dict[str, object]:

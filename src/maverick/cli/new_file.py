@@ -9,17 +9,7 @@ from maverick.exceptions import InvalidInputError
 
 
 def write_new_file(path: Path, text: str, *, force: bool, private: bool = False) -> None:
-    """Write a file, and create its folder if needed.
-
-    Args:
-        path: Where to.
-        text: What is in it.
-        force: Whether to overwrite an existing file.
-        private: Whether only its owner may read it.
-
-    Raises:
-        InvalidInputError: The file exists, or cannot be written.
-    """
+    """Write a file, and create its folder if needed; a private one may only be read by its owner."""
     try:
         if not path.parent.is_dir():
             path.parent.mkdir(mode=0o700 if private else 0o777, parents=True)

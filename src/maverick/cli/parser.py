@@ -31,13 +31,61 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(**{"allow_abbrev": False} | options)
         self._fill = fill
         self._words: list[str] = []
-        if self.add_help:  # not a mere part of other parsers
-            self.add_argument(
-                "--debug",
-                action="store_true",
-                default=argparse.SUPPRESS,  # a command must not take back what was said before it
-                help="show the traceback of an error",
-            )
+        self._verbs: Any = None
+        # By default it is not set at all: a command must not take back what was said before it.
+        self.option("--debug", "show the traceback of an error", default=argparse.SUPPRESS)
+
+    def option(self, usage: str, text: str, *, to: Any = None, **settings: Any) -> None:  # noqa: ANN401 - a group of argparse, which has no public name
+        """Add an option or an argument, written as in a usage line.
+
+        ``-p --prompt TEXT`` takes a text, ``--force`` nothing; ``agent AGENT?`` is an argument that may be left out (``*``
+        is any number, ``+`` at least one), and ``--attach FILE...`` may be given several times. A word in lower case is
+        the name of the value.
+
+        Args:
+            usage: What to add.
+            text: Its help.
+            to: The group it belongs to.
+            settings: More of what :meth:`argparse.ArgumentParser.add_argument` takes.
+        """
+        words = usage.split()
+        value = words.pop() if words[-1].isupper() else ""
+        flags = [word for word in words if word.startswith("-")]
+        dest = [word for word in words if not word.startswith("-")]
+        if value:
+            settings = {"metavar": value.rstrip("?*+."), "type": unicode_text} | settings
+            if value.endswith("..."):
+                settings = {"action": "append", "default": []} | settings
+                text += "; may be given several times"
+            elif value[-1] in "?*+":
+                settings["nargs"] = value[-1]
+        elif not settings.keys() & {"action", "choices"}:
+            settings["action"] = "store_true"
+        if flags and dest:
+            settings["dest"] = dest[0]
+        (to or self).add_argument(*(flags or dest), help=text, **settings)
+
+    def describe(self, description: str, command: str, *, epilog: str | None = None) -> None:
+        """Set what the command does, in words and as ``module:function``; a text with an epilog keeps its lines."""
+        self.description, self.epilog = description, epilog
+        if epilog is not None:
+            self.formatter_class = argparse.RawDescriptionHelpFormatter
+        self.set_defaults(command=command)
+
+    def verb(
+        self, name: str, summary: str, command: str = "", description: str = "", **settings: Any
+    ) -> Self:
+        """Add a command below this one, which then shows its help when none of them is named.
+
+        The command is the ``module:function`` that does it; without a description of its own, the summary is it.
+        """
+        if self._verbs is None:
+            self.set_defaults(command=self.show_help)
+            self._verbs = self.add_subparsers(title="commands", metavar="COMMAND")
+        description = description or f"{summary[0].upper()}{summary[1:]}."
+        added: Self = self._verbs.add_parser(name, help=summary, description=description, **settings)
+        added.set_defaults(command=command)
+        return added
 
     def filled(self) -> Self:
         """This parser with all its arguments."""
@@ -81,9 +129,14 @@ class CommandParser(argparse.ArgumentParser):
         return SUCCESS
 
 
-def add_names(parser: argparse.ArgumentParser) -> None:
+def add_names(parser: CommandParser) -> None:
     """Add the option with which shells ask what there is."""
-    parser.add_argument("--names", action="store_true", help="write the names only, each on a line")
+    parser.option("--names", "write the names only, each on a line")
+
+
+def add_json(parser: CommandParser, text: str = "write JSON, for other programs") -> None:
+    """Add the option for output that other programs read."""
+    parser.option("--json as_json", text)
 
 
 def name_lines(names: Iterable[str]) -> str:

@@ -12,16 +12,7 @@ from typing import Self, TextIO
 
 from maverick.cli.formatting import duration, fitted, terminal_width
 from maverick.cli.screen import Screen, printable, shortened
-from maverick.loop.events import (
-    AgentActivityEvent,
-    ApprovalRequested,
-    ContentChunk,
-    RetryScheduled,
-    Thinking,
-    ToolCallEnd,
-    ToolCallStart,
-    TurnStart,
-)
+from maverick.loop import events
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _BETWEEN_FRAMES = 0.1
@@ -35,7 +26,7 @@ async def progress_line(screen: Screen) -> AsyncIterator[Progress | None]:
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield None
         return
-    async with Progress(sys.stderr, lambda: not screen.mid_line, terminal_width) as progress:
+    async with Progress(sys.stderr, lambda: not screen.mid_line) as progress:
         yield progress
 
 
@@ -45,13 +36,11 @@ class Progress:
     Args:
         terminal: The terminal to draw on.
         is_free: Whether the line may be drawn on, since nothing unfinished is on it.
-        columns: How wide the terminal is.
     """
 
-    def __init__(self, terminal: TextIO, is_free: Callable[[], bool], columns: Callable[[], int]) -> None:
+    def __init__(self, terminal: TextIO, is_free: Callable[[], bool]) -> None:
         self._terminal = terminal
         self._is_free = is_free
-        self._columns = columns
         self.paused = False
         """Whether it stays away, since a person is asked something."""
         self._doing, self._detail = "starting", ""
@@ -59,23 +48,23 @@ class Progress:
         self._drawn = False
         self._ticking: asyncio.Task[None] | None = None
 
-    def follow(self, event: AgentActivityEvent) -> None:
+    def follow(self, event: events.AgentActivityEvent) -> None:
         """Take the line away, since the event is about to be shown, and know from it what the run does next."""
         self.clear()
         match event:
-            case TurnStart() | RetryScheduled() | ToolCallEnd():
+            case events.TurnStart() | events.RetryScheduled() | events.ToolCallEnd():
                 doing = "waiting for the model"
-            case Thinking():
+            case events.Thinking():
                 doing = "thinking"
-            case ContentChunk():
+            case events.ContentChunk():
                 doing = "writing"
-            case ToolCallStart(tool_call=call):
+            case events.ToolCallStart(tool_call=call):
                 doing = call.tool_name
-            case ApprovalRequested(tool_call=call):
+            case events.ApprovalRequested(tool_call=call):
                 doing = f"waiting for approval of {call.tool_name}"
             case _:
                 return
-        if doing != self._doing or isinstance(event, ToolCallStart):
+        if doing != self._doing or isinstance(event, events.ToolCallStart):
             self.doing(doing)
 
     def doing(self, what: str) -> None:
@@ -112,7 +101,7 @@ class Progress:
             if now - self._quiet_since >= _PATIENCE and self._is_free() and not self.paused:
                 frame = (frame + 1) % len(_FRAMES)
                 said = f"{_FRAMES[frame]} {self._doing} ({duration(now - self._since)}) {self._detail}"
-                line = fitted(shortened(printable(said)), self._columns() - 1)
+                line = fitted(shortened(printable(said)), terminal_width() - 1)
                 self._terminal.write(f"\r\033[K\033[2m{line}\033[0m")
                 self._terminal.flush()
                 self._drawn = True

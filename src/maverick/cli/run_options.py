@@ -22,6 +22,9 @@ from maverick.loop import (
 )
 
 _LARGEST_SCHEMA = 1024 * 1024
+_OWN = {"model": "--model", "output_schema": "--output-schema", "mode": "--mode"}
+_SETTINGS = {"effort": "--effort", "thinking": "--thinking"}
+"""The options for settings of :class:`~maverick.loop.ModelConfig`."""
 _LIMITS = {
     "max_turns": "--max-turns",
     "max_cost_usd": "--max-cost",
@@ -29,9 +32,8 @@ _LIMITS = {
     "max_tool_calls": "--max-tool-calls",
 }
 """The options for the limits of :class:`~maverick.loop.RunConfig`, but for the time, which has units."""
-
-_SETTINGS = {"effort": "--effort", "thinking": "--thinking"}
-"""The options for settings of :class:`~maverick.loop.ModelConfig`."""
+OPTIONS = {**_OWN, **_SETTINGS, **_LIMITS, "timeout": "--timeout", "mcp": "--mcp"}
+"""All options that change something about an agent, by the names of their values."""
 
 
 class RunOptions(Struct, frozen=True):
@@ -52,30 +54,17 @@ class RunOptions(Struct, frozen=True):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Self:
-        """The changes that the options of a command ask for."""
-        limits = {name: options[name] for name in _LIMITS if options[name] is not None}
-        if options["timeout"] is not None:
-            limits["timeout_ms"] = round(options["timeout"] * 1000)
-        settings = {name: options[name] for name in _SETTINGS if options[name] is not None}
-        return cls(
-            options["model"],
-            options["output_schema"],
-            options["mode"],
-            options["mcp"] or (),
-            settings,
-            limits,
-        )
+        """The changes that the options of a command ask for; what a command does not have is not changed."""
+        given = {name: value for name, value in options.items() if value is not None}
+        limits = {name: given[name] for name in _LIMITS if name in given}
+        if "timeout" in given:
+            limits["timeout_ms"] = round(given["timeout"] * 1000)
+        settings = {name: given[name] for name in _SETTINGS if name in given}
+        own = {name: given[name] for name in (*_OWN, "mcp") if name in given}
+        return cls(**own, settings=settings, limits=limits)
 
     def applied_to(self, definition: AgentDefinition[Any], model: str | None) -> AgentDefinition[Any]:
-        """The agent with what is different about it.
-
-        Args:
-            definition: The agent.
-            model: The ``provider:model`` that answers; without one, the executor finds it.
-
-        Raises:
-            InvalidInputError: The file with the schema is missing, or no schema.
-        """
+        """The agent with what is different about it; without a ``provider:model`` that answers, the executor finds it."""
         model = model or self.model or definition.model_config.model
         return replace(
             definition,
@@ -88,12 +77,7 @@ class RunOptions(Struct, frozen=True):
         )
 
     def raised(self, result: AgentResult[Any], limits: RunConfig) -> Self:
-        """These changes with twice as much of what the run had too little of.
-
-        Args:
-            result: How the run ended.
-            limits: What it had.
-        """
+        """These changes with twice as much of what the run had too little of."""
         usage = result.usage
         used: Mapping[TerminateReason, tuple[str, float]] = {
             TerminateReason.MAX_TURNS: ("max_turns", result.turn_count),
@@ -110,16 +94,10 @@ class RunOptions(Struct, frozen=True):
         return structs.replace(self, limits={**self.limits, name: 2 * max(limit, enough) or 1})
 
     def words(self, agents: str | None = None) -> list[str]:
-        """What to write after ``maverick runs resume ID`` for a run that was begun so.
-
-        Args:
-            agents: The file or module of the agent, if it was named.
-        """
+        """What to write after ``maverick runs resume ID`` for a run that was begun so, with the file of its agent if it was named."""
         options: dict[str, Any] = {
             "--agents": agents,
-            "--model": self.model,
-            "--output-schema": self.output_schema,
-            "--mode": self.mode,
+            **{option: getattr(self, name) for name, option in _OWN.items()},
             **{option: self.settings.get(name) for name, option in _SETTINGS.items()},
             **{option: self.limits.get(name) for name, option in _LIMITS.items()},
         }

@@ -7,25 +7,13 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any, TypeAlias
 
+from maverick.cli import exit_codes
 from maverick.cli.event_printer import EventPrinter
-from maverick.cli.exit_codes import (
-    FAILURE,
-    INTERRUPTED,
-    INVALID_OUTPUT,
-    LIMIT,
-    MISUSE,
-    REFUSED,
-    SIGNALLED,
-    SUCCESS,
-    TIMED_OUT,
-    WAITING,
-)
 from maverick.cli.formatting import counted, duration, money
 from maverick.cli.json_text import event_fields, result_fields
 from maverick.cli.progress import Progress, progress_line
 from maverick.cli.run_options import RunOptions
-from maverick.cli.runs.console import Console
-from maverick.cli.runs.pending import pending_in, pending_lines
+from maverick.cli.runs.console import Console, pending_in, pending_lines
 from maverick.cli.stop_signals import on_stop_signals
 from maverick.exceptions import AuthenticationError
 from maverick.loop import AgentResult, RunConfig, TerminateReason
@@ -40,25 +28,25 @@ from maverick.runtime import AbortSignal
 from maverick.runtime.event_log import EventStream, Listener
 
 _CODES: Mapping[TerminateReason, int] = {
-    TerminateReason.COMPLETE: INVALID_OUTPUT,  # it came to its end, and yet has no success
-    TerminateReason.MAX_TURNS: LIMIT,
-    TerminateReason.MAX_TOTAL_TOKENS: LIMIT,
-    TerminateReason.MAX_COST: LIMIT,
-    TerminateReason.MAX_TOOL_CALLS: LIMIT,
-    TerminateReason.MAX_TOKENS: LIMIT,
-    TerminateReason.TIMEOUT: TIMED_OUT,
-    TerminateReason.ABORTED: INTERRUPTED,
-    TerminateReason.REFUSED: REFUSED,
-    TerminateReason.AWAITING_APPROVAL: WAITING,
-    TerminateReason.ERROR: FAILURE,
+    TerminateReason.COMPLETE: exit_codes.INVALID_OUTPUT,  # it came to its end, and yet has no success
+    TerminateReason.MAX_TURNS: exit_codes.LIMIT,
+    TerminateReason.MAX_TOTAL_TOKENS: exit_codes.LIMIT,
+    TerminateReason.MAX_COST: exit_codes.LIMIT,
+    TerminateReason.MAX_TOOL_CALLS: exit_codes.LIMIT,
+    TerminateReason.MAX_TOKENS: exit_codes.LIMIT,
+    TerminateReason.TIMEOUT: exit_codes.TIMED_OUT,
+    TerminateReason.ABORTED: exit_codes.INTERRUPTED,
+    TerminateReason.REFUSED: exit_codes.REFUSED,
+    TerminateReason.AWAITING_APPROVAL: exit_codes.WAITING,
+    TerminateReason.ERROR: exit_codes.FAILURE,
 }
 
 
 def exit_code(result: AgentResult[Any]) -> int:
     """What the command ends with."""
     if any(isinstance(error, AuthenticationError) for error in result.errors):
-        return MISUSE  # the key is a setting, and the same again fails again
-    return SUCCESS if result.success else _CODES[result.terminate_reason]
+        return exit_codes.MISUSE  # the key is a setting, and the same again fails again
+    return exit_codes.SUCCESS if result.success else _CODES[result.terminate_reason]
 
 
 def summary(result: AgentResult[Any]) -> str:
@@ -106,13 +94,15 @@ class RunPrinter:
         """The progress line on the terminal, if there is one."""
         self.signals: Sequence[int] = ()
         """The signals that asked the run to stop."""
-        self._changes = changes
+        self.changes = changes
+        """The run's options."""
+        self.kept = kept
+        """Whether the run can be resumed."""
         self._agents = agents
         self._limits = limits
         self._run_id = run_id
         self._is_new = not run_id
         self._streams = streams
-        self._kept = kept
         self._view = EventPrinter(console.screen, plain=plain)
         self._over = False
 
@@ -137,17 +127,19 @@ class RunPrinter:
         """Print how the run ended and the command to resume it, if it can be resumed; returns the exit code."""
         if not self.console.as_json:
             self._print_end(result)
-            if exit_code(result) in (LIMIT, TIMED_OUT):
-                self._changes = self._changes.raised(result, self._limits)
+            if exit_code(result) in (exit_codes.LIMIT, exit_codes.TIMED_OUT):
+                self.changes = self.changes.raised(result, self._limits)
                 how = "Raise the limit and resume with"
             else:
                 how = "Resume with"
-            if exit_code(result) != MISUSE or result.turn_count > 1 or not self._is_new:  # else all is said
+            if (
+                exit_code(result) != exit_codes.MISUSE or result.turn_count > 1 or not self._is_new
+            ):  # else all is said
                 await self.leave(summary(result), how, resumable=result.terminate_reason in RESUMABLE)
         elif not self._over:  # a run that had its answer before gives it without an event
             self.console.write({"type": "run_end", "run_id": self._run_id, "result": result_fields(result)})
         if self.signals and result.terminate_reason is TerminateReason.ABORTED:
-            return SIGNALLED + self.signals[0]
+            return exit_codes.SIGNALLED + self.signals[0]
         return exit_code(result)
 
     async def leave(self, summary: str, how: str = "Resume with", *, resumable: bool = True) -> None:
@@ -156,18 +148,18 @@ class RunPrinter:
             return
         screen = self.console.screen
         screen.remark(f"{self._run_id or 'not started'}: {summary}")
-        if resumable and self._kept and self._run_id:
+        if resumable and self.kept and self._run_id:
             pending = await pending_in(self.console.journal, self._run_id)
             decide_with = ("--resume", *RunOptions().words(self._agents)) if self._agents else ()
             for line in pending_lines(self.console, pending, decide_with):
                 screen.remark(line)
-            command = self.console.command("resume", self._run_id, *self._changes.words(self._agents))
+            command = self.console.command("resume", self._run_id, *self.changes.words(self._agents))
             screen.remark(f"{how}: {command}")
 
     def _print_end(self, result: AgentResult[Any]) -> None:
         if not self._view.answered:
             (self._view.write if self._streams else self.console.screen.say)(result.raw_content)
-        if result.terminate_reason is TerminateReason.AWAITING_APPROVAL and self._kept:
+        if result.terminate_reason is TerminateReason.AWAITING_APPROVAL and self.kept:
             self._view.finish()
         else:
             self._view.conclude(result)

@@ -33,12 +33,7 @@ def accept_all_characters() -> None:
 
 
 def write_out(stream: TextIO, text: str) -> None:
-    """Write a text and flush it.
-
-    Raises:
-        BrokenPipeError: The reader has closed the pipe.
-        MaverickError: It cannot be written.
-    """
+    """Write a text and flush it; that a pipe was closed by its reader is raised as it is."""
     try:
         stream.write(text)
         stream.flush()
@@ -95,7 +90,7 @@ class Screen:
         """Whether the last thing said has not ended its line."""
 
     @classmethod
-    def of_process(cls, *, interactive: bool, environ: Mapping[str, str] | None = None) -> Self:
+    def of_process(cls, *, interactive: bool = False, environ: Mapping[str, str] | None = None) -> Self:
         """The screen of this process; without a user at the keyboard, remarks go to standard error."""
         environ = os.environ if environ is None else environ
         plain = environ.get("NO_COLOR") or environ.get("TERM") == "dumb"

@@ -14,7 +14,7 @@ import webbrowser
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import uvicorn
 from fastapi import FastAPI
@@ -22,8 +22,7 @@ from fastapi import FastAPI
 from maverick.chat import AgentRunner, Database, MCPToolServer
 from maverick.chat.database import default_database
 from maverick.chat.prompt import CHAT_LIMITS
-from maverick.cli.assistant import Assistant, choose_assistant
-from maverick.cli.chat_session import current_user
+from maverick.cli.chat_session import Assistant, choose_assistant, current_user
 from maverick.cli.exit_codes import FAILURE, SUCCESS
 from maverick.cli.screen import Screen
 from maverick.cli.served_agents import served_agents
@@ -64,14 +63,7 @@ _LEAVE_SECONDS = 3
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Serve until the process is stopped.
-
-    Args:
-        options: What was written after ``maverick serve``.
-
-    Returns:
-        The exit code.
-    """
+    """Serve until the process is stopped."""
     settings = load_settings(asks=True)
     loop_factory = uvicorn.Config("").get_loop_factory()
     with asyncio.Runner(loop_factory=loop_factory) as runner:
@@ -144,15 +136,11 @@ async def _local_app(options: argparse.Namespace, settings: MaverickConfig) -> _
     journal = open_journal(settings.journal.get_secret_value())
     database = Database(options.database) if options.database else default_database()
     if options.agents:
-        screen = Screen.of_process(interactive=False)
         agents = served_agents(
-            options.agents, settings, journal, screen, options.model, offered=_offered(options)
+            options.agents, settings, journal, Screen.of_process(), options.model, offered=_offered(options)
         )
-        return (
-            _app(options, None, database, agents=agents, journal=journal),
-            _named(agents),
-            (journal,),
-        )
+        app = _app(options, None, database, agents=agents, journal=journal)
+        return app, _named(agents), (journal,)
     assistant = choose_assistant(options.model, settings.agent, pace=PACE)
     runner = chat_runner(database, options.max_spend, journal, assistant)
     return _app(options, runner, database), assistant.introduction, (assistant.client, journal)
@@ -165,8 +153,7 @@ async def _fleet_app(options: argparse.Namespace, settings: MaverickConfig) -> _
     fleet = await open_fleet(settings, options.temporal, options.db, tls=options.tls)
     database = Database(options.db or settings.journal.get_secret_value())
     if options.agents:
-        screen = Screen.of_process(interactive=False)
-        agents = served_agents(options.agents, settings, fleet.journal, screen, in_fleet=True)
+        agents = served_agents(options.agents, settings, fleet.journal, Screen.of_process(), in_fleet=True)
         app = _app(options, None, database, agents=agents, journal=fleet.journal, fleet=fleet)
         return app, f"{_named(agents)} The workers of a fleet answer.", ()
     runner = chat_runner(database, options.max_spend)
@@ -191,7 +178,7 @@ class _Server(uvicorn.Server):
         config: How to serve it, and where.
         opens_browser: Whether to open the page.
         closes: What is closed at the end.
-        local: Signs the person in whose machine it is, if nobody else is served.
+        local: Signs the person in whose machine it is, if no one else is served.
     """
 
     def __init__(
@@ -218,11 +205,10 @@ class _Server(uvicorn.Server):
             return
         address = self.servers[0].sockets[0].getsockname()
         host = f"[{address[0]}]" if ":" in address[0] else address[0]
-        url = f"http://{host}:{address[1]}/"
-        self._url = url
+        self._url = f"http://{host}:{address[1]}/"
         self.say_where("Maverick is at", "(Ctrl-C stops it)")
         if self._opens_browser:
-            page = url if self._local is None else self._write_link(self._local)
+            page = self._url if self._local is None else self._write_link(self._local)
             threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
 
     def _write_link(self, local: LocalSignIn) -> str:
@@ -231,10 +217,8 @@ class _Server(uvicorn.Server):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._link = folder / f"serve-{os.getpid()}.html"
         self._link.touch(mode=0o600)
-        address = local.address(self._url)
-        self._link.write_text(
-            f'<!doctype html><meta http-equiv="refresh" content="0; url={address}">', "utf-8"
-        )
+        refresh = f'<meta http-equiv="refresh" content="0; url={local.address(self._url)}">'
+        self._link.write_text(f"<!doctype html>{refresh}", "utf-8")
         return self._link.as_uri()
 
     def say_where(self, before: str = "For another browser:", after: str = "(works once)") -> None:
@@ -291,22 +275,16 @@ def chat_runner(
 ) -> AgentRunner:
     """What answers in the chat, or only knows the agent that does.
 
-    Args:
-        database: Where conversations and tasks are kept.
-        max_spend: What a user may spend a day, if that is limited: then an answer is, too.
-        journal: Where runs are kept.
-        assistant: The model.
+    An answer is limited if what a user may spend a day is.
     """
-    limits = (
-        CHAT_LIMITS if max_spend is None else replace(CHAT_LIMITS, max_cost_usd=ServerLimits().answer_usd)
-    )
+    spend: dict[str, Any] = {} if max_spend is None else {"max_cost_usd": ServerLimits().answer_usd}
     return AgentRunner(
         database.session,
         MCPToolServer(database.session),
         client=None if assistant is None else assistant.client,
         model=None if assistant is None else assistant.model,
         journal=journal,
-        limits=limits,
+        limits=replace(CHAT_LIMITS, **spend),
     )
 
 
@@ -314,10 +292,8 @@ def _verifier(options: argparse.Namespace) -> Verifier:
     if not options.oidc_issuer:
         return TokenSigner(own_secret())
     if not options.oidc_audience:
-        raise InvalidInputError(
-            "--oidc-audience: name what the tokens of the sign-in service are meant for.",
-            field="oidc_audience",
-        )
+        problem = "--oidc-audience: name what the tokens of the sign-in service are meant for."
+        raise InvalidInputError(problem, field="oidc_audience")
     return OidcVerifier(options.oidc_issuer, options.oidc_audience)
 
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from maverick.agents.discovery import DiscoveredAgent
-from maverick.agents.running import agent_executor, has_own_executor, offered_agents
-from maverick.cli.agent_lookup import find_agent, look_up
-from maverick.cli.executor import explain_stand_in, who_answers
+from maverick.agents.running import has_own_executor, offered_agents
+from maverick.cli.agent_lookup import explain_stand_in, find_agent, look_up, user_executor, who_answers
 from maverick.cli.models import offered_models
 from maverick.cli.screen import Screen
 from maverick.config import MaverickConfig
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
-from maverick.runtime import AgentExecutor
 from maverick.server import ServedAgent
 
 
@@ -42,10 +39,6 @@ def served_agents(
         model: The ``provider:model`` that answers, in place of each agent's own.
         offered: The models that users may choose between; ``None`` for the current ones of the provider that answers.
         in_fleet: Whether workers run them, so that no model is needed here.
-
-    Raises:
-        InvalidInputError: A source is missing or wrong, or has no agent that can be chatted with.
-        ConfigError: No agent can be run with the settings.
     """
     found = [agent for source in sources for agent in _found(source, config)]
     problems: list[ConfigError] = []
@@ -70,7 +63,7 @@ def served_agents(
             if remark := explain_stand_in(answering):
                 screen.remark(f"({agent.name}: {remark})")
         agent = replace(agent, agent=definition)  # noqa: PLW2901 - the same agent, on its model
-        opened = partial(_executor, agent, config, journal)
+        opened = partial(user_executor, agent, config, journal)
         is_own = has_own_executor(agent)
         models = [] if is_own or answering is None else _choices(answering.model, offered)
         served.append(ServedAgent(definition, opened, for_each_user=is_own, models=models))
@@ -86,12 +79,6 @@ def _choices(model: str, offered: Sequence[str] | None) -> list[str]:
     others = offered_models(model.partition(":")[0]) if offered is None else offered
     found = list(dict.fromkeys((model, *others)))
     return found if len(found) > 1 else []
-
-
-def _executor(
-    agent: DiscoveredAgent, config: MaverickConfig, journal: Journal, user_id: str | None
-) -> AbstractAsyncContextManager[AgentExecutor]:
-    return agent_executor(agent, config, journal, user_id=user_id)
 
 
 def _found(source: str, config: MaverickConfig) -> Iterator[DiscoveredAgent]:

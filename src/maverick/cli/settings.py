@@ -12,12 +12,7 @@ from maverick.config.trust import AGENT_FOLDERS, FILES, INSTRUCTION_FILES, SKILL
 def load_settings(*, asks: bool = False, as_json: bool = False) -> MaverickConfig:
     """The settings, with those of the project as far as the person trusts it.
 
-    Args:
-        asks: Whether to ask about a project that is not trusted, if there is a terminal.
-        as_json: Whether other programs read what is written, so that nothing is asked.
-
-    Raises:
-        ConfigError: A setting is wrong.
+    With ``asks``, they are asked about a project that is not trusted, unless there is no terminal or programs read the JSON.
     """
     folder = Path.cwd()
     names = (*FILES, *AGENT_FOLDERS, *SKILL_FOLDERS, *INSTRUCTION_FILES)
@@ -25,7 +20,7 @@ def load_settings(*, asks: bool = False, as_json: bool = False) -> MaverickConfi
     if any((folder / name).exists() for name in names) or any(
         (place / name).exists() for place in above for name in INSTRUCTION_FILES
     ):
-        from maverick.cli.project_trust import (
+        from maverick.cli.trust import (
             ask_for_trust,  # here, since most folders have nothing to look at
         )
 

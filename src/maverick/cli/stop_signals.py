@@ -13,9 +13,7 @@ from types import FrameType
 def on_ctrl_c(action: Callable[[], object], *, twice_kills: bool = False) -> Iterator[None]:
     """Have Ctrl-C do something else than end the process, for the length of a ``with`` block.
 
-    Args:
-        action: What it does.
-        twice_kills: Whether pressing it a second time ends the process at once.
+    With ``twice_kills``, pressing it a second time ends the process at once.
     """
 
     def pressed(number: int, _: FrameType | None) -> None:
@@ -42,13 +40,7 @@ def on_stop_signals(stop: Callable[[], object]) -> Iterator[list[int]]:
 
     Ctrl-C that comes twice ends the process at once. The others often come twice for one reason: from a terminal that is
     closed and from its shell, or from ``timeout``, to a process and to its group. One that is ignored, as ``nohup`` has
-    it, stays ignored.
-
-    Args:
-        stop: What they do.
-
-    Yields:
-        The numbers of those that came, in their order.
+    it, stays ignored. Yields the numbers of those that came, in their order.
     """
     came: list[int] = []
     terminals = [descriptor for descriptor in (1, 2) if os.isatty(descriptor)]

@@ -1,27 +1,157 @@
-"""``maverick trust``: trusts a folder, lists those that are trusted, or takes it back."""
+"""``maverick trust``, and what a project's files would decide: the person is asked before they do."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
+from maverick.agents.discovery import agent_files
+from maverick.agents.skills import project_instructions, skill_folders
 from maverick.cli.exit_codes import FAILURE, SUCCESS
-from maverick.cli.project_trust import show, trust_folder, untrusted_in
 from maverick.cli.screen import Screen
-from maverick.config.own_files import own_folder, persons_home
-from maverick.config.trust import Trust
-from maverick.exceptions import InvalidInputError
+from maverick.config.loading import deciding_settings, own_choice, settings_in
+from maverick.config.mcp_server import MCPServer
+from maverick.config.mcp_servers import defines_server, read_server, servers_in
+from maverick.config.own_files import own_folder, persons_home, read_small_file
+from maverick.config.trust import ADVICE, FILES, PERMISSIONS_FILE, SETTINGS_FILE, Trust, digest
+from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.runtime.consent import Grants, visible
+from maverick.tools.permissions.policy import read_permissions
+
+_YES, _NO = ("y", "yes"), ("n", "no", "")
+_SECRETS = ("agent.api_key", "temporal.api_key")
+
+
+class Untrusted(Struct, frozen=True):
+    """Something of a project that decides where data goes or what runs, and is not trusted as it is."""
+
+    name: str
+    """The file, or the folder of agents."""
+    digest: str
+    """What its content is remembered by; empty for what is trusted by its path."""
+    lines: tuple[str, ...]
+    """What it would decide, in words."""
+
+
+def untrusted_in(folder: Path, trust: Trust | None = None) -> list[Untrusted]:
+    """What is not trusted in a folder: by default by what the person has trusted.
+
+    Files that cannot be read are skipped; loading them reports the error.
+    """
+    trust = Trust(persons_home()) if trust is None else trust
+    found: list[Untrusted] = []
+    for name in FILES:
+        try:
+            content = read_small_file(folder / name)
+            lines = tuple(_decisions(folder, name, content))
+        except ConfigError:
+            continue
+        if lines and not trust.covers(folder, name, content):
+            found.append(Untrusted(name, digest(content), lines))
+    agents = agent_files(folder)
+    if agents and not trust.covers_folder(folder):
+        names = ", ".join(visible(path.stem) for path in agents)
+        found.append(Untrusted("agents", "", (f"instructions and tools of the agents {names}",)))
+    for file in project_instructions(folder):
+        if not file.is_trusted(folder, trust):
+            own = file.folder == folder.absolute()  # which is trusted by its path, so that it can be edited
+            told = ("tells every coding agent what to do",)
+            found.append(Untrusted(visible(file.name), "" if own else file.digest, told))
+    skills = list(skill_folders(folder))
+    if skills and not trust.covers_folder(folder):
+        names = ", ".join(visible(path.name) for path in skills)
+        found.append(Untrusted("skills", "", (f"instructions and scripts of the skills {names}",)))
+    return found
+
+
+def _decisions(folder: Path, name: str, content: bytes) -> Iterator[str]:
+    path = folder / name
+    if name == PERMISSIONS_FILE:
+        own = persons_home()
+        if own is None or path.absolute() != (own / name).absolute():  # else it is the person's own
+            for rule in read_permissions(path, content).get("allow", []):
+                yield f"allows tool calls without asking: {visible(rule)}"
+        return
+    if name == SETTINGS_FILE:
+        decided = deciding_settings(settings_in(path, content), own_choice(persons_home()))
+        for setting, value in decided.items():
+            shown = "(not shown)" if setting in _SECRETS or "@" in str(value) else visible(str(value))
+            yield f"sets {setting}: {shown}"
+    for server, settings in servers_in(path, content).items():
+        if defines_server(settings):
+            yield from server_lines(read_server(path, server, settings, str(folder)))
+
+
+def server_lines(server: MCPServer) -> Iterator[str]:
+    """What a user has to know before they trust a server."""
+    verb = "calls" if server.url else "starts"
+    yield f"{verb} the MCP server {server.name!r}: {visible(server.words)}"
+    yield from (f"  with {visible(f'{name}={text}')}" for name, text in server.env.items())
+    yield from (f"  with {visible(f'{name}: {text}')}" for name, text in server.headers.items())
+    if server.cwd:
+        yield f"  in {visible(server.cwd)}"
+    if server.variables:
+        yield f"  it gets from your environment: {visible(', '.join(server.variables))}"
+
+
+def ask_for_trust(folder: Path, *, can_ask: bool) -> None:
+    """Ask the person whether they trust a folder that they have not trusted yet; else say what is left out."""
+    if untrusted := untrusted_in(folder):
+        screen = Screen(sys.stdout, sys.stderr, colour=False)
+        if not (can_ask and _agreed_to(folder, untrusted, screen)):
+            screen.remark(f"({_ignored(untrusted)})")
+
+
+def ignored_in(folder: Path) -> str:
+    """What of a folder is ignored, since the person has not trusted it; empty if nothing is."""
+    untrusted = untrusted_in(folder)
+    return _ignored(untrusted) if untrusted else ""
+
+
+def _ignored(untrusted: Sequence[Untrusted]) -> str:
+    names = ", ".join(dict.fromkeys(part.name for part in untrusted))
+    return f"{names}: not trusted, so settings that decide where data goes or what runs are ignored. {ADVICE}"
+
+
+def trust_folder(folder: Path, untrusted: list[Untrusted]) -> None:
+    """Trust a folder, and its files as they were looked at."""
+    Trust(persons_home()).grant(folder, {part.name: part.digest for part in untrusted if part.digest})
+
+
+def show(untrusted: list[Untrusted], screen: Screen) -> None:
+    """Show what each part would decide."""
+    for part in untrusted:
+        screen.headline(f"{part.name}:")
+        for line in part.lines:
+            screen.remark(f"  {line}")
+
+
+def _agreed_to(folder: Path, untrusted: list[Untrusted], screen: Screen) -> bool:
+    screen.headline(f"{folder} would decide where your data goes or what runs:")
+    show(untrusted, screen)
+    screen.headline("Do you trust it? A settings file that changes later is asked about again.")
+    import termios  # here, since not every system has it
+
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # what was typed before is no answer to this
+    while True:
+        screen.prompt("[y]es or [N]o: ")
+        typed = os.read(sys.stdin.fileno(), 4096)
+        answer = typed.decode(errors="replace").strip().lower()
+        if answer in _YES:
+            trust_folder(folder, untrusted)
+            return True
+        if not typed or answer in _NO:
+            return False
 
 
 def trust(options: argparse.Namespace) -> int:
-    """Trust a folder as it is now, and say what that lets it decide; or list the trusted folders, or remove one.
-
-    Raises:
-        ConfigError: The person has no home to keep it in.
-        InvalidInputError: There is no such folder.
-    """
-    screen = Screen.of_process(interactive=False)
+    """Trust a folder as it is now, and say what that lets it decide; or list the trusted folders, or remove one."""
+    screen = Screen.of_process()
     if options.listing:
         screen.say("".join(f"{folder}\n" for folder in Trust(persons_home()).folders()))
         for allowed in Grants(Path.cwd()).of_project():

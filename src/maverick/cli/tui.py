@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import getpass
 import os
 import signal
 import sys
@@ -17,19 +16,24 @@ from weakref import WeakSet
 
 from maverick.agents.discovery import DiscoveredAgent, Origin
 from maverick.agents.running import agent_executor, mode_of
-from maverick.cli.agent_lookup import discovery, look_up, split_source
-from maverick.cli.executor import explain_stand_in, who_answers
+from maverick.cli.agent_lookup import (
+    discovery,
+    explain_stand_in,
+    look_up,
+    named_file,
+    runnable,
+    who_answers,
+)
 from maverick.cli.exit_codes import SIGNALLED, SUCCESS
 from maverick.cli.models import current_models
-from maverick.cli.project_trust import untrusted_in
 from maverick.cli.run_options import RunOptions
-from maverick.cli.runs.console import Console
+from maverick.cli.runs.console import Console, deciding_user
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
 from maverick.cli.stop_signals import ENDING, HANGUP
+from maverick.cli.trust import ignored_in
 from maverick.config import MaverickConfig, load_config
 from maverick.config.model_settings import Effort
-from maverick.config.trust import ADVICE
 from maverick.exceptions import ConfigError, InvalidInputError, MaverickError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal
@@ -45,26 +49,13 @@ from maverick.tui.backend import Choice, OnOutput, PreparedAgent
 
 
 def open_screen(options: argparse.Namespace) -> int:
-    """Show the screen until the user quits.
-
-    Args:
-        options: The options of the command.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        InvalidInputError: There is no terminal.
-        ConfigError: An MCP server is not configured, or belongs to a project that is not trusted.
-        JournalError: The journal cannot be opened.
-    """
+    """Show the screen until the user quits."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
         raise InvalidInputError(
             "`maverick tui` needs a terminal. Elsewhere, use `maverick run` and `maverick runs`.",
             field="terminal",
         )
-    config = load_settings(asks=True)
-    return asyncio.run(_show(options, config))
+    return asyncio.run(_show(options, load_settings(asks=True)))
 
 
 async def _show(options: argparse.Namespace, config: MaverickConfig) -> int:
@@ -80,15 +71,8 @@ async def _show(options: argparse.Namespace, config: MaverickConfig) -> int:
             known.find(name)
     async with open_journal(options.journal or config.journal.get_secret_value()) as journal:
         await journal.list_runs(limit=1)
-        backend = CommandLineBackend(
-            config,
-            journal,
-            named,
-            file=_file(options.agent),
-            model=options.model,
-            mode=options.mode,
-            mcp=options.mcp or (),
-        )
+        wanted = {"model": options.model, "mode": options.mode, "mcp": options.mcp}
+        backend = CommandLineBackend(config, journal, named, file=named_file(options.agent), **wanted)
         app = MaverickApp(backend, named.name)
         signals = _quit_on_signals(app)
         await app.run_async()
@@ -116,12 +100,6 @@ def _quit_on_signals(app: MaverickApp) -> list[signal.Signals]:
         for number in ENDING:
             asyncio.get_running_loop().add_signal_handler(number, leave, number)
     return received
-
-
-def _file(agent: str | None) -> str | None:
-    """The file to name again when a run is resumed, if the agent was given as one."""
-    path, _ = split_source(agent or "")
-    return path if path.endswith((".py", ".md")) else None
 
 
 class CommandLineBackend:
@@ -163,20 +141,8 @@ class CommandLineBackend:
 
     @property
     def user(self) -> str:
-        """The user's name, for approvals.
-
-        Raises:
-            InvalidInputError: The user of this computer has no name, as in some containers.
-        """
-        try:
-            return getpass.getuser()
-        except (KeyError, OSError, ImportError) as error:
-            raise InvalidInputError(
-                "The decision cannot be recorded, because this computer's user has no name. "
-                "Set the variable USER.",
-                field="user",
-                cause=error,
-            ) from error
+        """The user's name, for approvals."""
+        return deciding_user()
 
     @property
     def mode(self) -> str | None:
@@ -196,26 +162,19 @@ class CommandLineBackend:
         return Path.cwd()
 
     def move_to(self, folder: Path) -> str:
-        """Work in another folder from now on; returns what the user should know about it.
-
-        Raises:
-            ConfigError: Its settings are wrong.
-            InvalidInputError: There is no such folder.
-        """
+        """Work in another folder from now on; returns what the user should know about it."""
         before = Path.cwd()
         try:
             os.chdir(folder)
         except OSError as error:
-            raise InvalidInputError(
-                f"{folder} cannot be worked in: {error.strerror}.", field="folder", cause=error
-            ) from error
+            problem = f"{folder} cannot be worked in: {error.strerror}."
+            raise InvalidInputError(problem, field="folder", cause=error) from error
         try:
             self._config = load_config()
         except ConfigError:
             os.chdir(before)
             raise
-        ignored = ", ".join(dict.fromkeys(part.name for part in untrusted_in(Path.cwd())))
-        return f"{ignored}: not trusted, so what it decides is ignored. {ADVICE}" if ignored else ""
+        return ignored_in(Path.cwd())
 
     def models(self) -> Sequence[Choice]:
         """The models that can answer, those without a key with the reason."""
@@ -245,20 +204,9 @@ class CommandLineBackend:
         return self._problems
 
     def prepare(self, name: str) -> PreparedAgent:
-        """The agent with a name, on the model that answers here: with nothing configured, the offline one.
-
-        Raises:
-            ConfigError: Its model is not configured.
-            AgentNotFoundError: There is no such agent.
-            InvalidInputError: It is a class that does not derive from MaverickAgent, and has no runs.
-        """
+        """The agent with a name, on the model that answers here: with nothing configured, the offline one."""
         found = self._named if name == self._named.name else look_up(name, self._config)
-        own = found.runnable(self._config)
-        if own is None:
-            raise InvalidInputError(
-                f"The agent {name!r} is a class that has no runs. Run it with: maverick run {name}",
-                field="agent",
-            )
+        own = runnable(found, self._config)
         answering = who_answers(found, own, self.model, self._config.agent)
         definition = self._changes.applied_to(own, None if answering is None else answering.model)
         self._found[definition.name] = found

@@ -5,20 +5,22 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from dataclasses import asdict
 
 from maverick.chat.database import Database
 from maverick.cli.exit_codes import FAILURE, SUCCESS
-from maverick.cli.formatting import Column, counted, lay_out, table_width
+from maverick.cli.formatting import columns_of, counted, table
 from maverick.cli.json_text import json_text
 from maverick.cli.screen import Screen
-from maverick.cli.terminal_approver import agreed
+from maverick.cli.terminal_run import agreed
 from maverick.config import load_config
 from maverick.exceptions import InvalidInputError
 from maverick.journal.opening import open_journal
 from maverick.server.accounts import User, Users
 
-_COLUMNS = (Column("NAME"), Column("ID", shrinks=True), Column("TASKS"), Column("CONVERSATIONS"))
+_COLUMNS = columns_of("NAME", "ID…", "TASKS", "CONVERSATIONS")
 
 
 def list_users(options: argparse.Namespace) -> int:
@@ -27,33 +29,30 @@ def list_users(options: argparse.Namespace) -> int:
 
 
 def delete_user(options: argparse.Namespace) -> int:
-    """Delete all that is kept of a user, once the person has agreed to it.
-
-    Raises:
-        InvalidInputError: There is no such user, or no one is there to agree.
-    """
+    """Delete all that is kept of a user, once the person has agreed to it."""
     return asyncio.run(_delete_user(options))
 
 
 async def _list_users(options: argparse.Namespace) -> int:
-    screen = Screen.of_process(interactive=False)
-    async with _Opened(options.database) as users:
+    screen = Screen.of_process()
+    async with _opened(options.database) as users:
         found = users.all()
     if options.as_json:
         screen.say(f"{json_text([asdict(user) for user in found])}\n")
     elif found:
         rows = [(user.name or "", user.user_id, str(user.tasks), str(user.conversations)) for user in found]
-        screen.say("".join(f"{line}\n" for line in lay_out(_COLUMNS, rows, table_width())))
+        screen.say(table(_COLUMNS, rows))
     else:
         screen.remark("There are no users yet.")
     return SUCCESS
 
 
 async def _delete_user(options: argparse.Namespace) -> int:
-    screen = Screen.of_process(interactive=False)
-    async with _Opened(options.database) as users:
+    screen = Screen.of_process()
+    async with _opened(options.database) as users:
         user = users.find(options.name)
-        if not options.yes and not await _may_delete(user, screen):
+        called = user.user_id if user.name is None else f"{user.name} ({user.user_id})"
+        if not options.yes and not await _may_delete(user, called, screen):
             screen.remark("Nothing was deleted.")
             return FAILURE
         removed = await users.delete(user)
@@ -61,35 +60,23 @@ async def _delete_user(options: argparse.Namespace) -> int:
         screen.say(f"{json_text({'user': asdict(user), 'removed': removed})}\n")
     else:
         parts = [f"{count} {what.replace('_', ' ')}" for what, count in removed.items() if count]
-        screen.say(f"Deleted {_called(user)}: {', '.join(parts) or 'nothing was kept of them'}.\n")
+        screen.say(f"Deleted {called}: {', '.join(parts) or 'nothing was kept of them'}.\n")
     return SUCCESS
 
 
-async def _may_delete(user: User, screen: Screen) -> bool:
+async def _may_delete(user: User, called: str, screen: Screen) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise InvalidInputError(
-            "--yes: there is no terminal to ask in. Add it to delete without asking.", field="yes"
-        )
+        problem = "--yes: there is no terminal to ask in. Add it to delete without asking."
+        raise InvalidInputError(problem, field="yes")
     tasks, talks = counted(user.tasks, "task"), counted(user.conversations, "conversation")
-    screen.headline(f"Delete {_called(user)}, with {tasks}, {talks} and every run? This cannot be undone.")
+    screen.headline(f"Delete {called}, with {tasks}, {talks} and every run? This cannot be undone.")
     return await agreed(screen)
 
 
-def _called(user: User) -> str:
-    return user.user_id if user.name is None else f"{user.name} ({user.user_id})"
-
-
-class _Opened:
-    """The users of the configured database and journal, for as long as the context is."""
-
-    def __init__(self, location: str | None) -> None:
-        settings = load_config()
-        self._database = Database(location or settings.database.get_secret_value())
-        self._journal = open_journal(settings.journal.get_secret_value())
-
-    async def __aenter__(self) -> Users:
-        return Users(self._database, self._journal)
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._journal.aclose()
-        self._database.close()
+@asynccontextmanager
+async def _opened(location: str | None) -> AsyncIterator[Users]:
+    """The users of the configured database and journal."""
+    settings = load_config()
+    with closing(Database(location or settings.database.get_secret_value())) as database:
+        async with open_journal(settings.journal.get_secret_value()) as journal:
+            yield Users(database, journal)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import wraps
+from itertools import chain
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
@@ -36,17 +37,10 @@ from maverick.cli.acp.controls import (
     options_of,
     status_of,
 )
-from maverick.cli.acp.session import EditorSession, Served, SessionSetup
-from maverick.config.loading import load_config
+from maverick.cli.acp.session import EditorSession, Served
+from maverick.cli.exit_codes import is_misuse
 from maverick.config.mcp_server import HandedServer
-from maverick.exceptions import (
-    AgentError,
-    ConfigError,
-    ErrorKind,
-    InvalidInputError,
-    JournalError,
-    MaverickError,
-)
+from maverick.exceptions import InvalidInputError, JournalError, MaverickError
 from maverick.loop import AgentResult, TerminateReason
 from maverick.runtime.replay import load_beginning
 
@@ -86,26 +80,23 @@ def explained(
         except MaverickError as error:
             raise _told(error) from error
         except Exception as error:
-            raise RequestError(
-                _FAILED, f"Internal error: {type(error).__name__}. This is a bug in Maverick."
-            ) from error
+            problem = f"Internal error: {type(error).__name__}. This is a bug in Maverick."
+            raise RequestError(_FAILED, problem) from error
 
     return told
 
 
 def _told(error: Exception) -> RequestError:
-    wrong = isinstance(error, ConfigError) or (
-        isinstance(error, AgentError) and error.kind is ErrorKind.INVALID
-    )
-    return RequestError(_INVALID if wrong else _FAILED, str(error))
+    return RequestError(_INVALID if is_misuse(error) else _FAILED, str(error))
+
+
+def _offered(session: EditorSession) -> dict[str, Any]:
+    """What can be chosen in a session, as each response that opens one has it."""
+    return {"modes": modes_of(session), "config_options": options_of(session)}
 
 
 class EditorAgent:
-    """Answers an editor. Each session has its own folder, tools, mode and model.
-
-    Args:
-        served: What the command was started with.
-    """
+    """Answers an editor. Each session has its own folder, tools, mode and model."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -142,9 +133,7 @@ class EditorAgent:
     async def new_session(self, cwd: str, mcp_servers: Servers = None, **_: Any) -> schema.NewSessionResponse:
         """Begin a conversation in a folder."""
         session = await self._opened(new_conversation(self._served.source), cwd, mcp_servers)
-        return schema.NewSessionResponse(
-            session_id=session.id, modes=modes_of(session), config_options=options_of(session)
-        )
+        return schema.NewSessionResponse(session_id=session.id, **_offered(session))
 
     @explained
     async def load_session(
@@ -153,15 +142,14 @@ class EditorAgent:
         """Go on with a conversation, and show what was said so far."""
         session = await self._reopened(session_id, cwd, mcp_servers)
         await session.replay()
-        return schema.LoadSessionResponse(modes=modes_of(session), config_options=options_of(session))
+        return schema.LoadSessionResponse(**_offered(session))
 
     @explained
     async def resume_session(
         self, session_id: str, cwd: str, mcp_servers: Servers = None, **_: Any
     ) -> schema.ResumeSessionResponse:
         """Go on with a conversation that the editor still shows."""
-        session = await self._reopened(session_id, cwd, mcp_servers)
-        return schema.ResumeSessionResponse(modes=modes_of(session), config_options=options_of(session))
+        return schema.ResumeSessionResponse(**_offered(await self._reopened(session_id, cwd, mcp_servers)))
 
     @explained
     async def fork_session(
@@ -173,9 +161,7 @@ class EditorAgent:
             runs = runs[:-1]  # it goes on in the other conversation
         fork = structs.replace(new_conversation(self._served.source), runs=runs)
         session = await self._opened(fork, cwd, mcp_servers)
-        return schema.ForkSessionResponse(
-            session_id=session.id, modes=modes_of(session), config_options=options_of(session)
-        )
+        return schema.ForkSessionResponse(session_id=session.id, **_offered(session))
 
     @explained
     async def list_sessions(
@@ -214,11 +200,8 @@ class EditorAgent:
         """Change what the agent may do without asking; it counts at once, for a run in progress too."""
         session = self._session(session_id)
         choose(session, "mode", mode_id)
-        session.tell(
-            schema.ConfigOptionUpdate(
-                session_update="config_option_update", config_options=options_of(session)
-            )
-        )
+        options = options_of(session)
+        session.tell(schema.ConfigOptionUpdate(session_update="config_option_update", config_options=options))
         return schema.SetSessionModeResponse()
 
     @explained
@@ -238,7 +221,7 @@ class EditorAgent:
     async def prompt(self, session_id: str, prompt: Sequence[Block], **_: Any) -> schema.PromptResponse:
         """Answer a prompt."""
         session = self._session(session_id)
-        said = said_in(prompt, session.setup.folder)
+        said = said_in(prompt, session.folder)
         if said == f"/{STATUS.name}":
             session.remark(status_of(session))
             await session.told()
@@ -250,7 +233,7 @@ class EditorAgent:
             session.forget_last()
         stop = _STOPS.get(result.terminate_reason)
         if stop is None or result.terminate_reason is TerminateReason.AWAITING_APPROVAL:
-            session.remark(f"\n\n({_ending(result)})")
+            session.remark(f"\n\n({result.error or f'stopped: {result.terminate_reason}'})")
             await session.told()
         return schema.PromptResponse(stop_reason=stop or "max_turn_requests", usage=_usage(result))
 
@@ -267,19 +250,9 @@ class EditorAgent:
             raise InvalidInputError(
                 f"{_MOST_SESSIONS} sessions are open, which is the most. Close one.", field="session"
             )
-        folder = _folder(cwd)
         assert self._client is not None  # noqa: S101 - a request comes over a connection
-        session = EditorSession(
-            SessionSetup(
-                client=self._client,
-                served=self._served,
-                # What the folder's own file says counts as far as the user has trusted it.
-                config=load_config(cwd=folder),
-                folder=folder,
-                servers=tuple(_handed(servers or ())),
-            ),
-            conversation,
-        )
+        handed = tuple(_handed(servers or ()))
+        session = EditorSession(self._served, self._client, conversation, _folder(cwd), handed)
         try:
             await session.open()
             commands = await commands_of(session)
@@ -295,35 +268,28 @@ class EditorAgent:
     async def _reopened(self, session_id: str, cwd: str, servers: Servers) -> EditorSession:
         conversation = self._known(session_id)
         if conversation.runs:
-            await self._check_agent(conversation.runs[-1])
+            agent = (await self._served.journal.get(conversation.runs[-1])).agent
+            if agent != (served := self._served.found.name):
+                raise InvalidInputError(
+                    f"This conversation is with the agent {agent!r}, and this is {served!r}. Start: maverick acp {agent}",
+                    field="session",
+                )
         if (open_one := self._sessions.pop(session_id, None)) is not None:
             await open_one.aclose()
         return await self._opened(conversation, cwd, servers)
 
-    async def _check_agent(self, run_id: str) -> None:
-        agent, served = (await self._served.journal.get(run_id)).agent, self._served.found.name
-        if agent != served:
-            raise InvalidInputError(
-                f"This conversation is with the agent {agent!r}, and this is {served!r}. Start: maverick acp {agent}",
-                field="session",
-            )
-
     def _known(self, session_id: str) -> Conversation:
         if session_id in self._sessions:
             return self._sessions[session_id].conversation
-        for conversations in every_folder().values():
-            for conversation in conversations:
-                if conversation.id == session_id:
-                    return conversation
+        for conversation in chain.from_iterable(every_folder().values()):
+            if conversation.id == session_id:
+                return conversation
         raise RequestError(_NOT_FOUND, f"There is no session {session_id!r}. Start a new one.")
 
     def _session(self, session_id: str) -> EditorSession:
-        try:
-            return self._sessions[session_id]
-        except KeyError:
-            raise RequestError(
-                _NOT_FOUND, f"No session {session_id!r} is open. Load it, or start a new one."
-            ) from None
+        if session_id not in self._sessions:
+            raise RequestError(_NOT_FOUND, f"No session {session_id!r} is open. Load it, or start a new one.")
+        return self._sessions[session_id]
 
     async def _info(self, folder: str, conversation: Conversation) -> schema.SessionInfo | None:
         try:
@@ -346,9 +312,8 @@ def _path(cwd: str) -> Path:
     try:
         cwd.encode()
     except UnicodeEncodeError as error:
-        raise InvalidInputError(
-            "cwd: the path has halves of characters.", field="cwd", cause=error
-        ) from error
+        problem = "cwd: the path has halves of characters."
+        raise InvalidInputError(problem, field="cwd", cause=error) from error
     return Path(cwd)
 
 
@@ -368,21 +333,13 @@ def _handed(servers: Sequence[Any]) -> Iterator[HandedServer]:
         while name in taken:
             name += "-2"
         taken.add(name)
+        given: dict[str, Any] = {"name": name, "source": "the editor", "project": "editor"}
         if isinstance(server, schema.McpServerStdio):
             env = {variable.name: variable.value for variable in server.env}
-            yield HandedServer(
-                name=name,
-                source="the editor",
-                project="editor",
-                command=server.command,
-                args=server.args,
-                env=env,
-            )
+            yield HandedServer(**given, command=server.command, args=server.args, env=env)
         elif isinstance(server, schema.HttpMcpServer):
             headers = {header.name: header.value for header in server.headers}
-            yield HandedServer(
-                name=name, source="the editor", project="editor", url=server.url, headers=headers
-            )
+            yield HandedServer(**given, url=server.url, headers=headers)
         else:
             raise InvalidInputError(
                 f"mcpServers: {server.name!r} is reached in a way that this agent does not take. Use stdio or HTTP.",
@@ -399,7 +356,3 @@ def _usage(result: AgentResult[Any]) -> schema.Usage:
         cached_read_tokens=usage.cache_read_tokens,
         cached_write_tokens=usage.cache_write_tokens,
     )
-
-
-def _ending(result: AgentResult[Any]) -> str:
-    return result.error or f"stopped: {result.terminate_reason}"

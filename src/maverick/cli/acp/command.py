@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO, cast
+from typing import Any, TextIO, cast
 
 from acp import Agent, run_agent, stdio_streams
 from acp.core import DEFAULT_STDIO_BUFFER_LIMIT_BYTES
 
 from maverick.cli.acp.agent import EditorAgent
-from maverick.cli.acp.messages import EditorMessages
 from maverick.cli.acp.session import Served
-from maverick.cli.agent_lookup import look_up, split_source
+from maverick.cli.agent_lookup import look_up, named_file
 from maverick.cli.exit_codes import SIGNALLED, SUCCESS
 from maverick.cli.run_options import RunOptions
 from maverick.cli.settings import load_settings
@@ -33,19 +33,7 @@ _NOT_AN_EDITOR = (
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Serve an editor until it closes the connection.
-
-    Args:
-        options: The options of the command.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        InvalidInputError: A person has started it, or the agent cannot be used in an editor.
-        AgentNotFoundError: There is no such agent.
-        JournalError: The journal cannot be opened.
-    """
+    """Serve an editor until it closes the connection."""
     if sys.stdin.isatty() or sys.stdout.isatty():
         raise InvalidInputError(_NOT_AN_EDITOR, field="terminal")
     streams = _take_streams()
@@ -56,22 +44,19 @@ def serve(options: argparse.Namespace) -> int:
             f"The agent {found.name!r} is a class, which works in one folder only. Run it with: maverick run {found.name}",
             field="agent",
         )
-    is_file = split_source(options.agent or "")[0].endswith((".py", ".md"))
-    source = str(Path.cwd() / options.agent) if is_file else options.agent  # sessions have other folders
+    # Sessions have other folders.
+    source = str(Path.cwd() / options.agent) if named_file(options.agent) else options.agent
     inputs = {name for name, spec in (found.inputs or {}).items() if spec.default is REQUIRED}
     if inputs - {_PROMPT}:
         raise InvalidInputError(
             f"The agent {found.name!r} takes {', '.join(sorted(inputs))}, and an editor only gives a prompt.",
             field="agent",
         )
-    limits = dict.fromkeys(("max_turns", "max_cost_usd", "max_total_tokens", "max_tool_calls", "timeout"))
-    changes = RunOptions.from_options({**limits, "output_schema": None, "thinking": None, **vars(options)})
+    changes = RunOptions.from_options(vars(options))
 
     async def run() -> int:
         async with open_journal(options.journal or config.journal.get_secret_value()) as journal:
-            await journal.list_runs(
-                limit=1
-            )  # a journal that cannot be opened is told before the first prompt
+            await journal.list_runs(limit=1)  # that it cannot be opened is told before the first prompt
             return await _answer(EditorAgent(Served(source, found, journal, changes)), *streams)
 
     return asyncio.run(run())
@@ -113,3 +98,62 @@ def _take_streams() -> tuple[TextIO, TextIO]:
     os.close(nowhere)
     os.dup2(2, 1)
     return taken
+
+
+_UNREADABLE, _INVALID = -32700, -32600
+
+
+class EditorMessages:
+    """A connection to an editor, as a transport of the protocol's package."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Send a message."""
+        self._writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+        await self._writer.drain()
+
+    async def receive(self) -> dict[str, Any] | None:
+        """The next message; ``None`` once the editor is gone."""
+        while (line := await self._line()) != b"":
+            if line is not None and not line.strip():
+                continue
+            try:
+                message = json.loads(line or "")
+            except (ValueError, RecursionError):
+                await self._refuse(_UNREADABLE, "The message is no JSON, or is too large.")
+                continue
+            if _is_message(message):
+                return dict(message)
+            await self._refuse(_INVALID, "Expected a request, a notification or a response of JSON-RPC 2.0.")
+        return None
+
+    async def close(self) -> None:
+        """Nothing is left to do: each message was handed over when it was sent."""
+
+    async def _line(self) -> bytes | None:
+        """The next line; empty at the end, and ``None`` for one that is too long."""
+        is_whole = True
+        while True:
+            try:
+                line = await self._reader.readuntil(b"\n")
+            except asyncio.LimitOverrunError as error:
+                await self._reader.readexactly(error.consumed)
+                is_whole = False
+            except asyncio.IncompleteReadError as error:
+                return error.partial
+            else:
+                return line if is_whole else None
+
+    async def _refuse(self, code: int, why: str) -> None:
+        await self.send({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": why}})
+
+
+def _is_message(message: object) -> bool:
+    if not isinstance(message, dict) or not isinstance(message.get("id"), str | int | None):
+        return False
+    if message.get("method") is not None:
+        return isinstance(message["method"], str)
+    return "result" in message or isinstance(message.get("error"), dict)

@@ -36,9 +36,6 @@ def said_in(blocks: Sequence[Block], folder: Path) -> Said:
     """What a prompt says: its text if there is nothing else, or its images and documents before its text.
 
     Models read images best before the question.
-
-    Raises:
-        InvalidInputError: It is empty, or has something that cannot be read.
     """
     parts = [_part(block, folder) for block in blocks]
     media = [part for part in parts if not isinstance(part, str)]

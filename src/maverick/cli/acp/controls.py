@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 from typing import TypeAlias
 
@@ -27,7 +28,6 @@ STATUS = schema.AvailableCommand(
 )
 _MOST_COMMANDS = 100
 _DEFAULT = "default"
-_MODE, _MODEL, _EFFORT = "mode", "model", "effort"
 
 
 def modes_of(session: EditorSession) -> schema.SessionModeState:
@@ -45,30 +45,26 @@ def options_of(session: EditorSession) -> list[ConfigOption]:
     """All that can be chosen, with what is chosen now."""
     options: list[ConfigOption] = [
         _select(
-            _MODE,
-            "Mode",
+            "mode",
+            "mode",
             str(session.mode.mode or Mode.ASK),
-            [_option(str(mode), *said) for mode, said in _MODES.items()],
+            {str(mode): said for mode, said in _MODES.items()},
         )
     ]
     if (known := session.model_info()) is None:
         return options
     model, info = known
     names = list(dict.fromkeys([model, *offered_models(model.partition(":")[0])]))
-    options.append(_select(_MODEL, "Model", model, [_option(name, name) for name in names]))
+    options.append(_select("model", "model", model, {name: (name, None) for name in names}))
     if info.effort:
         levels = [_DEFAULT, *info.effort]
         now = session.effort if session.effort in levels else _DEFAULT
-        options.append(_select(_EFFORT, "Effort", now, [_option(level, level) for level in levels]))
+        options.append(_select("effort", "thought_level", now, {level: (level, None) for level in levels}))
     return options
 
 
 def choose(session: EditorSession, name: str, value: object) -> None:
-    """Make a choice; what is not offered cannot be chosen.
-
-    Raises:
-        InvalidInputError: There is no such choice.
-    """
+    """Make a choice; what is not offered cannot be chosen."""
     offered = {option.id: option for option in options_of(session)}
     if name not in offered:
         raise InvalidInputError(describe_unknown("option", name, list(offered)), field="configId")
@@ -89,13 +85,17 @@ def choose(session: EditorSession, name: str, value: object) -> None:
 
 
 def _select(
-    name: str, title: str, current: str, options: list[schema.SessionConfigSelectOption]
+    name: str, category: str, current: str, values: Mapping[str, tuple[str, str | None]]
 ) -> schema.SessionConfigOptionSelect:
-    category = {_MODE: "mode", _MODEL: "model", _EFFORT: "thought_level"}[name]
+    """A choice between values, each with its name and what it means."""
+    options = [
+        schema.SessionConfigSelectOption(value=value, name=title, description=description)
+        for value, (title, description) in values.items()
+    ]
     return schema.SessionConfigOptionSelect.model_validate(
         {
             "id": name,
-            "name": title,
+            "name": name.capitalize(),
             "category": category,
             "type": "select",
             "currentValue": current,
@@ -104,22 +104,14 @@ def _select(
     )
 
 
-def _option(value: str, name: str, description: str | None = None) -> schema.SessionConfigSelectOption:
-    return schema.SessionConfigSelectOption(value=value, name=name, description=description)
-
-
 async def commands_of(session: EditorSession) -> list[schema.AvailableCommand]:
-    """The slash commands there are: ``/status``, skills, and the prompts of the MCP servers of the command.
-
-    Raises:
-        MaverickError: A server cannot be used.
-    """
+    """The slash commands there are: ``/status``, skills, and the prompts of the MCP servers of the command."""
     skills = () if session.skills is None else islice(session.skills.by_name.values(), _MOST_COMMANDS)
     commands = [STATUS, *(_command(skill.name, skill.description, "what to do") for skill in skills)]
-    if servers := session.setup.served.options.mcp:
+    if servers := session.served.options.mcp:
         from maverick.tools.mcp import list_prompts  # here, since it brings MCP with it
 
-        for prompt in await list_prompts(servers, session.setup.folder):
+        for prompt in await list_prompts(servers, session.folder):
             hint = " ".join(prompt.arguments)
             commands.append(_command(prompt.command[1:], prompt.description or prompt.name, hint))
     return commands
@@ -131,18 +123,14 @@ def _command(name: str, description: str, hint: str) -> schema.AvailableCommand:
 
 
 async def expanded(session: EditorSession, said: Said) -> Said:
-    """What a prompt means: one that names a skill, or a prompt of an MCP server, has the text of that.
-
-    Raises:
-        MaverickError: The MCP server cannot be used, or has no such prompt.
-    """
+    """What a prompt means: one that names a skill, or a prompt of an MCP server, has the text of that."""
     if not isinstance(said, str) or not said.startswith("/"):
         return said
     name, _, rest = said[1:].partition(" ")
-    if server_of(name) in session.setup.served.options.mcp:
+    if server_of(name) in session.served.options.mcp:
         from maverick.tools.mcp import expand_prompt  # here, since it brings MCP with it
 
-        return await expand_prompt(said, session.setup.folder)
+        return await expand_prompt(said, session.folder)
     if session.skills is None or name not in session.skills.by_name:
         return said
     return session.skills.followed(name, rest)
@@ -154,10 +142,10 @@ def status_of(session: EditorSession) -> str:
     runs = session.conversation.runs
     return "\n".join(
         [
-            f"- agent: {session.setup.served.found.name}",
+            f"- agent: {session.served.found.name}",
             f"- model: {'its own' if known is None else known[0]}",
             f"- mode: {session.mode.mode}",
-            f"- folder: {session.setup.folder}",
+            f"- folder: {session.folder}",
             f"- cost: ${session.cost_usd:.4f}",
             f"- runs: {', '.join(f'`{run}`' for run in runs) or 'none yet'}",
             *([f"\nIn a terminal: `maverick runs show {runs[-1]}`"] if runs else []),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,35 +12,37 @@ from pathlib import Path
 from typing import Any
 
 from acp import schema
-from acp.helpers import update_agent_message_text, update_user_message_text
+from acp.helpers import update_agent_message_text, update_agent_thought_text, update_user_message_text
 from acp.interfaces import Client
 from msgspec import structs
 
-from maverick.agents.conversations import Conversation, FolderConversations, messages_of
+from maverick.agents.conversations import Conversation, FolderConversations, messages_of, result_so_far
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.named_tools import names_coding_tools
 from maverick.agents.running import agent_executor
 from maverick.agents.skills import Skills, load_skills
 from maverick.cli.acp.content import Said, history_of, title_of
-from maverick.cli.acp.interrupted_run import carried_over
-from maverick.cli.acp.tool_calls import kind_of, locations_of, preview_content, shown_arguments
-from maverick.cli.acp.tool_calls import title_of as call_title
-from maverick.cli.acp.updates import Update, UpdateMapper, call_key, readable
-from maverick.cli.executor import explain_stand_in, who_answers
+from maverick.cli.acp.tool_calls import ALLOW, call_key, permission_options, requested_call
+from maverick.cli.acp.updates import Update, UpdateMapper, readable
+from maverick.cli.agent_lookup import explain_stand_in, who_answers
 from maverick.cli.run_options import RunOptions
-from maverick.config import MaverickConfig
+from maverick.cli.trust import ignored_in
+from maverick.config.loading import load_config
 from maverick.config.mcp_server import HandedServer, group_of
-from maverick.exceptions import InvalidInputError, InvalidToolError, RunNotFoundError
-from maverick.journal import Journal
+from maverick.exceptions import InvalidInputError, InvalidToolError, RunChangedError, RunNotFoundError
+from maverick.journal import Journal, RunStatus
 from maverick.loop import AgentDefinition, AgentResult
 from maverick.loop.events import AgentActivityEvent
-from maverick.model import ModelInfo, Role, ToolCall, ToolContext, model_info
+from maverick.loop.fingerprint import Fingerprint
+from maverick.model import Message, ModelInfo, Role, ToolContext, model_info
 from maverick.providers.catalog import open_client
+from maverick.providers.resolve import ResolvedModel
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest
 from maverick.runtime.arguments import checked_run_id
 from maverick.runtime.consent import CallPreview, Grants, GrantScope, consent
-from maverick.runtime.replay import load_beginning
+from maverick.runtime.replay import beginning, check_unchanged, load, load_beginning
+from maverick.runtime.worker import Predecessor
 from maverick.telemetry import log
 from maverick.tools.permissions import ModeSwitch
 
@@ -47,8 +50,6 @@ _OUTPUT_EVERY = 0.2
 """Seconds between two updates with the output of a command."""
 _AGAIN = 0.05
 """Seconds until a run that has not begun yet is spoken to again."""
-_ALLOW, _REJECT = "allow", "reject"
-_FOR = {GrantScope.SESSION: "this session", GrantScope.PROJECT: "this project"}
 
 
 @dataclass(frozen=True)
@@ -61,20 +62,6 @@ class Served:
     journal: Journal
     options: RunOptions
     """What the options of the command change about the agent."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SessionSetup:
-    """What a session is made with."""
-
-    client: Client
-    """The editor."""
-    served: Served
-    config: MaverickConfig
-    """The settings for its folder."""
-    folder: Path
-    servers: tuple[HandedServer, ...] = ()
-    """The MCP servers that the editor hands over."""
 
 
 @dataclass
@@ -90,20 +77,35 @@ class EditorSession:
     """A conversation that an editor shows.
 
     Args:
-        setup: What it is made with.
+        served: What the command was started with.
+        client: The editor.
         conversation: The conversation so far.
+        folder: The folder it is about.
+        servers: The MCP servers that the editor hands over.
     """
 
-    def __init__(self, setup: SessionSetup, conversation: Conversation) -> None:
+    def __init__(
+        self,
+        served: Served,
+        client: Client,
+        conversation: Conversation,
+        folder: Path,
+        servers: Sequence[HandedServer] = (),
+    ) -> None:
+        self.served = served
         self.conversation = conversation
-        self.setup = setup
-        self.mode = ModeSwitch(setup.served.options.mode)
-        self.model = setup.served.options.model
+        self.folder = folder
+        self.mode = ModeSwitch(served.options.mode)
+        self.model = served.options.model
         """The ``provider:model`` that was chosen, if one was."""
-        self.effort: str | None = setup.served.options.settings.get("effort")
-        self.skills: Skills | None = load_skills(setup.folder) if names_coding_tools(self._own) else None
+        self.effort: str | None = served.options.settings.get("effort")
+        self.skills: Skills | None = load_skills(folder) if names_coding_tools(self._own) else None
         """What it can be told to use by name, as ``/name``."""
-        self._updates = UpdateMapper(setup.folder)
+        self._client = client
+        # What the folder's own file says counts as far as the user has trusted it.
+        self._config = load_config(cwd=folder)
+        self._handed = servers
+        self._updates = UpdateMapper(folder)
         self._outgoing: asyncio.Queue[Update] = asyncio.Queue()
         self._announced = asyncio.Event()
         self._lifetime = AsyncExitStack()
@@ -111,7 +113,7 @@ class EditorSession:
         self._servers: list[str] = []
         self._turn: _Turn | None = None
         self._asking = asyncio.Lock()
-        self._grants = Grants(setup.folder)
+        self._grants = Grants(folder)
         self._late: set[str] = set()
 
     @property
@@ -122,32 +124,26 @@ class EditorSession:
     # Its life -----------------------------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Connect what it works with.
-
-        Raises:
-            MaverickError: Its model, or an MCP server of the settings, cannot be used.
-        """
-        setup = self.setup
+        """Connect what it works with."""
         sending = asyncio.create_task(self._send())
         self._lifetime.callback(sending.cancel)
-        answering = who_answers(setup.served.found, self._own, self.model, setup.config.agent)
-        if notice := explain_stand_in(answering):
-            self.tell(self._updates.thought(f"{notice}\n"))
+        for notice in filter(None, (explain_stand_in(self._answering()), ignored_in(self.folder))):
+            self._note(notice)
         self._executor = await self._lifetime.enter_async_context(
             agent_executor(
-                replace(setup.served.found, agent=self.definition()),
-                setup.config,
-                setup.served.journal,
+                replace(self.served.found, agent=self.definition()),
+                self._config,
+                self.served.journal,
                 mode=self.mode,
                 approve=self._approve,
                 on_output=self._show_output,
-                on_remark=lambda remark: self.tell(self._updates.thought(f"{remark}\n")),
-                cwd=setup.folder,
-                servers=setup.servers,
+                on_remark=self._note,
+                cwd=self.folder,
+                servers=self._handed,
             )
         )
         registry = self._executor.options["tool_registry"]
-        for server in setup.servers:
+        for server in self._handed:
             try:
                 if registry is not None and registry.find(group_of(server.name)):
                     self._servers.append(server.name)
@@ -165,27 +161,25 @@ class EditorSession:
 
     @property
     def _own(self) -> AgentDefinition[Any]:
-        definition = self.setup.served.found.definition
+        definition = self.served.found.definition
         assert definition is not None  # noqa: S101 - the command has made sure
         return definition
 
-    def definition(self) -> AgentDefinition[Any]:
-        """The agent, on the model that answers and with the tools that it has here.
+    def _answering(self) -> ResolvedModel | None:
+        return who_answers(self.served.found, self._own, self.model, self._config.agent)
 
-        Raises:
-            ConfigError: The model cannot be used.
-        """
-        setup = self.setup
-        answering = who_answers(setup.served.found, self._own, self.model, setup.config.agent)
-        settings = {**setup.served.options.settings, **({"effort": self.effort} if self.effort else {})}
-        mcp = (*setup.served.options.mcp, *self._servers)
-        changes = RunOptions(self.model, None, None, mcp, settings, setup.served.options.limits)
+    def definition(self) -> AgentDefinition[Any]:
+        """The agent, on the model that answers and with the tools that it has here."""
+        answering, options = self._answering(), self.served.options
+        settings = {**options.settings, **({"effort": self.effort} if self.effort else {})}
+        changes = RunOptions(
+            self.model, mcp=(*options.mcp, *self._servers), settings=settings, limits=options.limits
+        )
         return changes.applied_to(self._own, None if answering is None else answering.model)
 
     def model_info(self) -> tuple[str, ModelInfo] | None:
         """The model that answers, and what is known of it; ``None`` if the agent's module brings its own."""
-        answering = who_answers(self.setup.served.found, self._own, self.model, self.setup.config.agent)
-        if answering is None:
+        if (answering := self._answering()) is None:
             return None
         return answering.model, model_info(open_client(answering), answering.model)
 
@@ -200,13 +194,10 @@ class EditorSession:
         """Answer a prompt, and tell the editor what happens on the way.
 
         While another prompt is being answered, the agent hears this one before its next turn, and both end together.
-
-        Raises:
-            MaverickError: The run cannot be started or resumed.
         """
         while (turn := self._turn) is not None:
             try:
-                await self.setup.served.journal.say(turn.run_id, said)
+                await self.served.journal.say(turn.run_id, said)
             except (InvalidInputError, RunNotFoundError):  # it has not begun yet, or has just ended
                 await asyncio.wait([turn.task], timeout=_AGAIN)
             else:
@@ -223,7 +214,7 @@ class EditorSession:
             self._turn.signal.abort("cancelled in the editor")
 
     async def _answer(self, turn: _Turn, said: Said) -> AgentResult[Any]:
-        executor, setup = self._executor, self.setup
+        executor, journal = self._executor, self.served.journal
         assert executor is not None  # noqa: S101 - it was opened
         runs = self.conversation.runs
         try:
@@ -232,14 +223,12 @@ class EditorSession:
             self._updates.context_window = definition.model_config.context_window or (
                 None if known is None else known[1].context_window
             )
-            before = await messages_of(setup.served.journal, runs[-1]) if runs else ()
+            before = await messages_of(journal, runs[-1]) if runs else ()
             if before is None:  # its process has died, or it waits
-                before = await carried_over(
-                    setup.served.journal, runs[-1], executor.fingerprint(definition), self.remark
-                )
+                before = await self._carried_over(runs[-1], executor.fingerprint(definition))
             if before is None:
                 turn.run_id = runs[-1]
-                await setup.served.journal.say(turn.run_id, said)
+                await journal.say(turn.run_id, said)
                 run = executor.resume(turn.run_id, definition, signal=turn.signal, on_activity=self._hear)
             else:
                 self._remember(self.conversation.continued_by(turn.run_id), said)
@@ -257,6 +246,26 @@ class EditorSession:
             self._turn = None
             await self.told()
 
+    async def _carried_over(self, run_id: str, agent: Fingerprint) -> tuple[Message, ...] | None:
+        """What was said and done in a run that was cut off, if its agent has changed; ``None`` if it can be resumed."""
+        journal = self.served.journal
+        entries = await load(journal, run_id, with_blobs=False)
+        record = await journal.get(run_id)
+        if record.status is RunStatus.RUNNING and Predecessor.of(run_id, entries).is_there:
+            raise InvalidInputError(
+                "This conversation is being continued in another window or terminal. Wait for it, or stop it there.",
+                field="session",
+            )
+        try:
+            check_unchanged(beginning(run_id, entries), agent, accept_changes=False)
+        except RunChangedError as error:
+            self.remark(
+                f"The agent is not what it was when it was interrupted: {'; '.join(error.changes)}. It goes on from what "
+                "was said and done until then.\n\n"
+            )
+            return tuple((await result_so_far(journal, run_id)).messages)
+        return None
+
     def forget_last(self) -> None:
         """Leave out the last run of the conversation: by the protocol, what was refused is not part of it."""
         self._remember(structs.replace(self.conversation, runs=self.conversation.runs[:-1]), "")
@@ -265,7 +274,7 @@ class EditorSession:
         if not self.conversation.runs:
             self.tell(schema.SessionInfoUpdate(session_update="session_info_update", title=title_of(said)))
         self.conversation = conversation
-        FolderConversations(self.setup.folder).remember(conversation)
+        FolderConversations(self.folder).remember(conversation)
 
     # What the editor is told --------------------------------------------------------------------------------------
 
@@ -282,15 +291,14 @@ class EditorSession:
         """Say something that is no part of the conversation."""
         self.tell(update_agent_message_text(text))
 
-    async def replay(self) -> None:
-        """Tell the editor what was said and done so far.
+    def _note(self, text: str) -> None:
+        self.tell(update_agent_thought_text(f"{text}\n"))
 
-        Raises:
-            MaverickError: A run is not in the journal, or damaged.
-        """
+    async def replay(self) -> None:
+        """Tell the editor what was said and done so far."""
         assert self._executor is not None  # noqa: S101 - it was opened
         for number, run_id in enumerate(self.conversation.runs):
-            start = await load_beginning(self.setup.served.journal, run_id)
+            start = await load_beginning(self.served.journal, run_id)
             told = start.messages if number == 0 else start.messages[start.earlier :]
             for role, text in history_of(told):
                 self.tell(
@@ -303,7 +311,7 @@ class EditorSession:
                 self.remark(f"The agent has changed, so the rest of this run cannot be shown: {error}")
             self.tell(*self._updates.closed())
         runs = self.conversation.runs
-        if runs and await messages_of(self.setup.served.journal, runs[-1]) is None:
+        if runs and await messages_of(self.served.journal, runs[-1]) is None:
             self.remark("This conversation was interrupted here. Your next message continues it.")
         await self._outgoing.join()
 
@@ -331,7 +339,7 @@ class EditorSession:
         while True:
             update = await self._outgoing.get()
             try:
-                await self.setup.client.session_update(self.id, readable(update))
+                await self._client.session_update(self.id, readable(update))
             except ConnectionError:  # the editor is gone, and with it the one who would read it
                 pass
             except Exception as error:  # noqa: BLE001 - what cannot be sent must not keep the rest from being sent
@@ -344,45 +352,23 @@ class EditorSession:
     async def _approve(self, request: ApprovalRequest) -> ApprovalAnswer:
         """Ask the user of the editor about a tool call, unless they have allowed it before."""
         async with self._asking:  # calls of several subagents are asked about one after the other
-            return await consent(request, self._grants, partial(self._ask, request), self.setup.folder)
+            return await consent(request, self._grants, partial(self._ask, request), self.folder)
 
     async def _ask(
         self, request: ApprovalRequest, preview: CallPreview
     ) -> tuple[ApprovalAnswer, GrantScope | None]:
         await self.told()  # so that what led to the call is shown before it
-        call = ToolCall(request.call_id, request.tool_name, request.arguments)
-        folder = self.setup.folder
-        shown = schema.ToolCallUpdate(
-            tool_call_id=call_key(request.run_id, request.call_id),
-            title=call_title(call, request.agent),
-            kind=kind_of(call),
-            status="pending",
-            content=preview_content(preview, request.reason, folder),
-            locations=locations_of(call, folder),
-            raw_input=shown_arguments(request.arguments),
+        scopes = self._grants.scopes(preview)
+        shown = requested_call(request, preview, self.folder)
+        answer = await self._client.request_permission(
+            self.id, readable(shown), permission_options(preview, scopes)
         )
-        answer = await self.setup.client.request_permission(
-            self.id,
-            readable(shown),
-            [
-                schema.PermissionOption(option_id=_ALLOW, name="Allow", kind="allow_once"),
-                *(
-                    schema.PermissionOption(
-                        option_id=scope,
-                        name=f"Always allow {preview.always} ({_FOR[scope]})",
-                        kind="allow_always",
-                    )
-                    for scope in self._grants.scopes(preview)
-                ),
-                schema.PermissionOption(option_id=_REJECT, name="Reject", kind="reject_once"),
-            ],
-        )
-        outcome = answer.outcome
-        if not isinstance(outcome, schema.AllowedOutcome):
-            self.cancel()
-            return request.deny("The user cancelled."), None
-        if outcome.option_id == _ALLOW:
-            return request.approve(), None
-        if outcome.option_id in self._grants.scopes(preview):
-            return request.approve(), GrantScope(outcome.option_id)
-        return request.deny("The user rejected it in the editor."), None
+        match answer.outcome:
+            case schema.AllowedOutcome(option_id=option) if option == ALLOW:
+                return request.approve(), None
+            case schema.AllowedOutcome(option_id=option) if option in scopes:
+                return request.approve(), GrantScope(option)
+            case schema.AllowedOutcome():
+                return request.deny("The user rejected it in the editor."), None
+        self.cancel()
+        return request.deny("The user cancelled."), None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -10,34 +10,30 @@ from acp import schema
 from acp.helpers import text_block, tool_content, tool_diff_content
 
 from maverick.model import ToolCall
-from maverick.runtime.consent import CallPreview, visible
+from maverick.runtime.approver import ApprovalRequest
+from maverick.runtime.consent import CallPreview, GrantScope, visible
 
 Content: TypeAlias = (
     schema.ContentToolCallContent | schema.FileEditToolCallContent | schema.TerminalToolCallContent
 )
 
+ALLOW, _REJECT = "allow", "reject"
+_FOR = {GrantScope.SESSION: "this session", GrantScope.PROJECT: "this project"}
 PLAN = "update_plan"
 """The tool whose calls are shown as the agent's plan."""
 _LONGEST_TITLE = 200
 _MOST_STEPS = 200
 _MOST_RESULT = 20_000
-_KINDS: Mapping[str, schema.ToolKind] = {
-    "read_file": "read",
-    "list_files": "search",
-    "grep": "search",
-    "write_file": "edit",
-    "edit_file": "edit",
-    "shell": "execute",
-    "web_fetch": "fetch",
+_KINDS: Mapping[str, tuple[schema.ToolKind, str, str]] = {
+    "read_file": ("read", "Read", "path"),
+    "list_files": ("search", "List", "pattern"),
+    "grep": ("search", "Search for", "pattern"),
+    "write_file": ("edit", "Write", "path"),
+    "edit_file": ("edit", "Edit", "path"),
+    "shell": ("execute", "", "command"),
+    "web_fetch": ("fetch", "Fetch", "url"),
 }
-_TITLES: Mapping[str, tuple[str, str]] = {
-    "read_file": ("Read", "path"),
-    "list_files": ("List", "pattern"),
-    "grep": ("Search for", "pattern"),
-    "write_file": ("Write", "path"),
-    "edit_file": ("Edit", "path"),
-    "web_fetch": ("Fetch", "url"),
-}
+"""What a tool does, for the icon that an editor shows; and its title, as a verb and an argument."""
 _STATUSES: Mapping[str, schema.PlanEntryStatus] = {
     "pending": "pending",
     "in_progress": "in_progress",
@@ -45,26 +41,23 @@ _STATUSES: Mapping[str, schema.PlanEntryStatus] = {
 }
 
 
+def call_key(run_id: str, call_id: str) -> str:
+    """The id of a tool call in an editor: models number their calls, and a session has many runs."""
+    return f"{run_id}:{call_id}"
+
+
 def kind_of(call: ToolCall) -> schema.ToolKind:
     """What a call does, for the icon that an editor shows."""
-    return _KINDS.get(call.tool_name, "other")
+    return _KINDS[call.tool_name][0] if call.tool_name in _KINDS else "other"
 
 
 def title_of(call: ToolCall, agents: tuple[str, ...] = ()) -> str:
-    """A call in one line.
-
-    Args:
-        call: The call.
-        agents: The path of the agents that make it; a subagent is named.
-    """
-    arguments = call.arguments
-    if call.tool_name == "shell":
-        title = f"`{arguments.get('command', '')}`"
-    elif call.tool_name in _TITLES:
-        verb, argument = _TITLES[call.tool_name]
-        title = f"{verb} {arguments.get(argument, '')}"
-    else:
-        title = call.tool_name
+    """A call in one line, with the name of the subagent if one makes it."""
+    title = call.tool_name
+    if title in _KINDS:
+        _, verb, argument = _KINDS[title]
+        value = call.arguments.get(argument, "")
+        title = f"{verb} {value}" if verb else f"`{value}`"
     line = visible(" ".join(title.split()))[:_LONGEST_TITLE]
     return line if len(agents) < 2 else f"{agents[-1]}: {line}"
 
@@ -88,6 +81,35 @@ def content_of(call: ToolCall, folder: Path) -> list[Content] | None:
     if call.tool_name == "write_file":
         return [tool_diff_content(path, shown(str(arguments.get("content", ""))))]
     return None
+
+
+def requested_call(request: ApprovalRequest, preview: CallPreview, folder: Path) -> schema.ToolCallUpdate:
+    """A call that the user is asked about."""
+    call = ToolCall(request.call_id, request.tool_name, request.arguments)
+    return schema.ToolCallUpdate(
+        tool_call_id=call_key(request.run_id, request.call_id),
+        title=title_of(call, request.agent),
+        kind=kind_of(call),
+        status="pending",
+        content=preview_content(preview, request.reason, folder),
+        locations=locations_of(call, folder),
+        raw_input=shown_arguments(request.arguments),
+    )
+
+
+def permission_options(preview: CallPreview, scopes: Iterable[GrantScope]) -> list[schema.PermissionOption]:
+    """What the user can answer."""
+    always = (
+        schema.PermissionOption(
+            option_id=scope, name=f"Always allow {preview.always} ({_FOR[scope]})", kind="allow_always"
+        )
+        for scope in scopes
+    )
+    return [
+        schema.PermissionOption(option_id=ALLOW, name="Allow", kind="allow_once"),
+        *always,
+        schema.PermissionOption(option_id=_REJECT, name="Reject", kind="reject_once"),
+    ]
 
 
 def preview_content(preview: CallPreview, reason: str, folder: Path) -> list[Content]:

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 
 from maverick.cli.acp.tool_calls import (
     PLAN,
+    call_key,
     content_of,
     kind_of,
     locations_of,
@@ -27,21 +28,7 @@ from maverick.cli.acp.tool_calls import (
     text_content,
     title_of,
 )
-from maverick.loop.events import (
-    AgentActivityEvent,
-    ApprovalRequested,
-    Compacted,
-    ContentChunk,
-    MessageAdded,
-    RetryScheduled,
-    RunEnd,
-    ServerToolUsed,
-    Thinking,
-    ToolCallEnd,
-    TurnStart,
-    UsageUpdated,
-)
-from maverick.loop.events import ToolCallStart as ToolCallBegan
+from maverick.loop import events
 from maverick.model import ToolCall
 from maverick.model.untrusted import unmarked
 
@@ -60,13 +47,10 @@ Update: TypeAlias = (
 )
 M = TypeVar("M", bound=BaseModel)
 
+_OF_THE_RUN_ALONE = events.ContentChunk | events.Thinking | events.TurnStart | events.UsageUpdated
+"""Of a subagent, these are not told: what it says is in the result of the call."""
 _MOST_OUTPUT = 20_000
 """Characters of a command's output that are kept while it runs."""
-
-
-def call_key(run_id: str, call_id: str) -> str:
-    """The id of a tool call in an editor: models number their calls, and a session has many runs."""
-    return f"{run_id}:{call_id}"
 
 
 def readable(message: M) -> M:
@@ -88,11 +72,7 @@ def _whole(value: object) -> object:
 
 
 class UpdateMapper:
-    """Makes the updates of a session out of the events of its runs.
-
-    Args:
-        folder: The folder of the session.
-    """
+    """Makes the updates of a session out of the events of its runs."""
 
     def __init__(self, folder: Path) -> None:
         self.context_window: int | None = None
@@ -111,44 +91,31 @@ class UpdateMapper:
         """What the runs have cost, as far as that is known."""
         return sum(self._costs.values())
 
-    def updates_of(self, event: AgentActivityEvent, *, replayed: bool = False) -> Iterator[Update]:
-        """What an editor is told of an event.
-
-        Args:
-            event: The event.
-            replayed: Whether it is from a journal: then the user's words are told, too.
-        """
-        if len(event.agent) > 1 and isinstance(event, ContentChunk | Thinking | TurnStart | UsageUpdated):
-            return  # what a subagent says is in the result of the call
+    def updates_of(self, event: events.AgentActivityEvent, *, replayed: bool = False) -> Iterator[Update]:
+        """What an editor is told of an event; if it is replayed from a journal, the user's words are told, too."""
+        if len(event.agent) > 1 and isinstance(event, _OF_THE_RUN_ALONE):
+            return
         match event:
-            case ContentChunk():
-                yield self.said(event.content)
-            case Thinking():
-                yield self.thought(event.content)
-            case ToolCallBegan():
+            case events.ContentChunk():
+                update = update_agent_message_text(event.content)
+                update.message_id = self._message or None
+                yield update
+            case events.Thinking():
+                yield update_agent_thought_text(event.content)
+            case events.ToolCallStart():
                 yield from self._began(event, event.tool_call, status="in_progress")
-            case ApprovalRequested():
+            case events.ApprovalRequested():
                 yield from self._began(event, event.tool_call, status="pending")
-            case ToolCallEnd():
+            case events.ToolCallEnd():
                 yield from self._ended(event)
-            case ServerToolUsed():
+            case events.ServerToolUsed():
                 yield from self._used(event)
-            case UsageUpdated():
+            case events.UsageUpdated():
                 yield from self._usage(event)
-            case MessageAdded() if replayed:
+            case events.MessageAdded() if replayed:
                 yield update_user_message_text(unmarked(event.content))
             case _:
                 yield from self._remark(event)
-
-    def said(self, text: str) -> Update:
-        """Something that the agent says."""
-        update = update_agent_message_text(text)
-        update.message_id = self._message or None
-        return update
-
-    def thought(self, text: str) -> Update:
-        """Something that the agent thinks, or that happens besides its work."""
-        return update_agent_thought_text(text)
 
     def output(self, key: str, text: str) -> None:
         """Take in some output of a command that is running."""
@@ -166,7 +133,7 @@ class UpdateMapper:
         self._open.clear()
 
     def _began(
-        self, event: AgentActivityEvent, call: ToolCall, *, status: schema.ToolCallStatus
+        self, event: events.AgentActivityEvent, call: ToolCall, *, status: schema.ToolCallStatus
     ) -> Iterator[Update]:
         if call.tool_name == PLAN:
             if (entries := plan_of(call.arguments)) is not None:
@@ -179,15 +146,9 @@ class UpdateMapper:
         self._open[key] = ""
         if kind_of(call) == "edit":
             self._edits.add(key)
-        yield self.described(key, call, event.agent, status)
-
-    def described(
-        self, key: str, call: ToolCall, agents: tuple[str, ...], status: schema.ToolCallStatus
-    ) -> schema.ToolCallStart:
-        """A call as it is first told."""
-        return start_tool_call(
+        yield start_tool_call(
             key,
-            title_of(call, agents),
+            title_of(call, event.agent),
             kind=kind_of(call),
             status=status,
             content=content_of(call, self._folder),
@@ -195,7 +156,7 @@ class UpdateMapper:
             raw_input=shown_arguments(call.arguments),
         )
 
-    def _ended(self, event: ToolCallEnd) -> Iterator[Update]:
+    def _ended(self, event: events.ToolCallEnd) -> Iterator[Update]:
         key = call_key(event.run_id, event.tool_call_id)
         if self._open.pop(key, None) is None:
             return  # the plan is no tool call to an editor
@@ -208,7 +169,7 @@ class UpdateMapper:
             raw_output=result if event.data is None else event.data,
         )
 
-    def _used(self, event: ServerToolUsed) -> Iterator[Update]:
+    def _used(self, event: events.ServerToolUsed) -> Iterator[Update]:
         use = event.use
         kind: schema.ToolKind = "search" if "search" in use.name else "fetch"
         yield start_tool_call(
@@ -218,7 +179,7 @@ class UpdateMapper:
             status="failed" if use.error else "completed",
         )
 
-    def _usage(self, event: UsageUpdated) -> Iterator[Update]:
+    def _usage(self, event: events.UsageUpdated) -> Iterator[Update]:
         if event.total.cost_usd is not None:
             self._costs[event.run_id] = event.total.cost_usd
         if self.context_window:
@@ -227,15 +188,17 @@ class UpdateMapper:
                 session_update="usage_update", used=event.context_tokens, size=self.context_window, cost=cost
             )
 
-    def _remark(self, event: AgentActivityEvent) -> Iterator[Update]:
+    def _remark(self, event: events.AgentActivityEvent) -> Iterator[Update]:
         match event:
-            case TurnStart():
+            case events.TurnStart():
                 self._message = f"{event.run_id}:{event.turn_number}"
-            case RetryScheduled():
+            case events.RetryScheduled():
                 # What was streamed cannot be taken back; the answer begins again as another message.
                 self._message = f"{self._message}:{event.attempt}"
-                yield self.thought(f"The model did not answer. Trying again in {event.delay:.0f} s.\n")
-            case Compacted():
-                yield self.thought("The conversation was condensed.\n")
-            case RunEnd() if len(event.agent) == 1:
+                yield update_agent_thought_text(
+                    f"The model did not answer. Trying again in {event.delay:.0f} s.\n"
+                )
+            case events.Compacted():
+                yield update_agent_thought_text("The conversation was condensed.\n")
+            case events.RunEnd() if len(event.agent) == 1:
                 yield from self.closed()

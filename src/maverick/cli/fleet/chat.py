@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, closing
 
 from maverick.chat import Database
-from maverick.cli.assistant import choose_assistant
+from maverick.cli.chat_session import choose_assistant
 from maverick.cli.serve import PACE, chat_runner
 from maverick.config import MaverickConfig
 from maverick.exceptions import ConfigError
@@ -45,10 +45,6 @@ async def chat_offer(
         with_tasks: Whether the task chat is among them.
         max_spend: What a user may spend a day, if that is limited: then an answer of the task chat is, too.
         on_remark: Told why the task chat is left out, if its model cannot be used; without it that is an error.
-
-    Raises:
-        ConfigError: There is no key for the model.
-        StorageError: The database cannot be opened.
     """
     with closing(Database(address)) as database:
         async with AsyncExitStack() as stack:

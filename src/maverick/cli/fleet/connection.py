@@ -38,11 +38,6 @@ async def open_fleet(
         database: The address of the database, in place of the journal in the settings.
         tls: Whether to encrypt the connection to Temporal although the settings do not say so.
         option: The option of the command that names Temporal.
-
-    Raises:
-        InvalidInputError: No address of Temporal is set, or the database is not Postgres.
-        ConfigError: A certificate cannot be read; or Temporal has no such namespace, or refuses the key.
-        NetworkError: Temporal cannot be reached.
     """
     settings = config.temporal
     address = temporal or settings.address
@@ -71,15 +66,11 @@ async def open_fleet(
 
 
 def with_fleet(options: argparse.Namespace, work: Callable[[Fleet, Console], Awaitable[None]]) -> int:
-    """Do something with the fleet that the options of a command name; returns the exit code.
-
-    Raises:
-        MaverickError: What :func:`open_fleet` raises, or the work.
-    """
+    """Do something with the fleet that the options of a command name; returns the exit code."""
 
     async def connected() -> int:
         async with await open_fleet(load_settings(), options.temporal, options.db, tls=options.tls) as fleet:
-            screen = Screen.of_process(interactive=False)
+            screen = Screen.of_process()
             await work(fleet, Console(fleet.journal, screen, options.as_json, options.db))
         return SUCCESS
 

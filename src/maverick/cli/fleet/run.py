@@ -8,14 +8,15 @@ import sys
 from typing import Any
 
 from maverick.agents.discovery import GENERAL
+from maverick.cli.agent_lookup import look_up, named_file
 from maverick.cli.fleet.connection import open_fleet
-from maverick.cli.fleet.inputs import remote_agent
 from maverick.cli.fleet.watching import watch_in_fleet
+from maverick.cli.run.inputs import PROMPT, gather_inputs
 from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
 from maverick.config import MaverickConfig
-from maverick.exceptions import InvalidInputError
+from maverick.exceptions import AgentError, InvalidInputError
 from maverick.fleet.request import DEFAULT_PRIORITY
 
 HERE = "fleet"
@@ -23,12 +24,7 @@ HERE = "fleet"
 
 
 def run_in_fleet(options: argparse.Namespace, config: MaverickConfig) -> int:
-    """Start a run in a fleet, and show it until it ends.
-
-    Raises:
-        InvalidInputError: An option is only for runs of this process, or an input is missing.
-        MaverickError: The fleet cannot be reached, or the run not be driven.
-    """
+    """Start a run in a fleet, and show it until it ends."""
     different = RunOptions.from_options(vars(options)).words()
     if different or not options.kept:
         raise InvalidInputError(
@@ -36,10 +32,26 @@ def run_in_fleet(options: argparse.Namespace, config: MaverickConfig) -> int:
             "option out.",
             field="on",
         )
-    agent, inputs = remote_agent(
-        options.agent or GENERAL.name, options.inputs, options.prompt, config, options.attach
+    return asyncio.run(_run(options, config, *remote_agent(options, config)))
+
+
+def remote_agent(options: argparse.Namespace, config: MaverickConfig) -> tuple[str, dict[str, Any]]:
+    """The name of the agent that is meant, and the values of its inputs.
+
+    The agent may be known to the workers alone: then its inputs are texts, which the workers check.
+    """
+    agent, found = options.agent or GENERAL.name, None
+    try:
+        found = look_up(agent, config)
+    except AgentError:
+        if named_file(agent):
+            raise
+    declared, piped = (
+        (None, PROMPT) if found is None else (found.inputs, getattr(found.agent, "piped", PROMPT))
     )
-    return asyncio.run(_run(options, config, agent, inputs))
+    attached = vars(options).get("attach", ())
+    inputs = gather_inputs(declared, options.inputs, options.prompt, Screen.of_process(), piped, attached)
+    return agent if found is None else found.name, inputs
 
 
 async def _run(
@@ -55,8 +67,7 @@ async def _run(
             user_id=options.user,
             priority=options.priority or DEFAULT_PRIORITY,
         )
-        screen = Screen.of_process(interactive=False)
-        console = Console(fleet.journal, screen, options.as_json, options.journal)
+        console = Console(fleet.journal, Screen.of_process(), options.as_json, options.journal)
         try:
             return await watch_in_fleet(console, fleet, run, streams=sys.stdout.isatty())
         except InvalidInputError as error:

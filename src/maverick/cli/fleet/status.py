@@ -1,32 +1,24 @@
-"""``maverick fleet``: the workers and the runs of a fleet, and runs that Temporal has lost."""
+"""``maverick fleet`` and ``schedule``: the workers of a fleet, its runs, and those it starts at certain times."""
 
 from __future__ import annotations
 
 import argparse
 import time
+from datetime import UTC, datetime
 
 from maverick.cli.fleet.connection import with_fleet
-from maverick.cli.formatting import Column, age, counted
+from maverick.cli.fleet.run import remote_agent
+from maverick.cli.formatting import age, columns_of, counted
 from maverick.cli.runs.console import Console
+from maverick.cli.settings import load_settings
 from maverick.fleet import Fleet
-from maverick.fleet.schedules import Schedules
+from maverick.fleet.request import DEFAULT_PRIORITY
+from maverick.fleet.schedules import ScheduleRecord, Schedules
 from maverick.fleet.status import Overview, fleet_overview
 
-_WORKERS = (
-    Column("WORKER", shrinks=True),
-    Column("VERSION"),
-    Column("RUNS", right=True),
-    Column("UP", right=True),
-    Column("AGENTS", shrinks=True),
-)
-_RUNS = (
-    Column("RUN"),
-    Column("AGENT", shrinks=True),
-    Column("USER", shrinks=True),
-    Column("STATE"),
-    Column("AGE", right=True),
-    Column("WHERE", shrinks=True),
-)
+_WORKERS = columns_of("WORKER…", "VERSION", ">RUNS", ">UP", "AGENTS…")
+_RUNS = columns_of("RUN", "AGENT…", "USER…", "STATE", ">AGE", "WHERE…")
+_SCHEDULES = columns_of("NAME", "TIMES", "ZONE", "AGENT…", "NEXT")
 
 
 def show_status(options: argparse.Namespace) -> int:
@@ -37,7 +29,7 @@ def show_status(options: argparse.Namespace) -> int:
         if console.as_json:
             console.write(found)
         else:
-            _show(console, found)
+            _show_overview(console, found)
 
     return with_fleet(options, show)
 
@@ -48,42 +40,95 @@ def adopt_runs(options: argparse.Namespace) -> int:
     async def adopt(fleet: Fleet, console: Console) -> None:
         adopted = await fleet.adopt()
         await Schedules(fleet).restore()
-        if console.as_json:
-            console.write(adopted)
-        else:
-            console.say([f"{counted(len(adopted), 'run')} given back to Temporal.", *adopted])
+        console.report(adopted, f"{counted(len(adopted), 'run')} given back to Temporal.", *adopted)
 
     return with_fleet(options, adopt)
 
 
-def _show(console: Console, found: Overview) -> None:
+def add_schedule(options: argparse.Namespace) -> int:
+    """Add a schedule."""
+    agent, inputs = remote_agent(options, load_settings())
+
+    async def add(fleet: Fleet, console: Console) -> None:
+        schedules = Schedules(fleet)
+        record = await schedules.add(
+            options.cron,
+            agent,
+            name=options.name,
+            inputs=inputs,
+            time_zone=options.timezone,
+            user_id=options.user,
+            priority=options.priority or DEFAULT_PRIORITY,
+        )
+        _show_schedules(console, [found for found in await schedules.all() if found.name == record.name])
+
+    return with_fleet(options, add)
+
+
+def list_schedules(options: argparse.Namespace) -> int:
+    """List the schedules."""
+
+    async def show(fleet: Fleet, console: Console) -> None:
+        _show_schedules(console, await Schedules(fleet).all())
+
+    return with_fleet(options, show)
+
+
+def remove_schedule(options: argparse.Namespace) -> int:
+    """Remove a schedule."""
+
+    async def remove(fleet: Fleet, console: Console) -> None:
+        await Schedules(fleet).remove(options.name)
+        console.report({"removed": options.name}, f"The schedule {options.name} is removed.")
+
+    return with_fleet(options, remove)
+
+
+def _show_overview(console: Console, found: Overview) -> None:
     now = time.time()
-    if found.workers:
-        rows = [
-            (
-                worker.name,
-                worker.version,
-                f"{worker.runs}/{worker.capacity}",
-                age(now - worker.began_at),
-                ", ".join(worker.agents),
-            )
-            for worker in found.workers
-        ]
-        console.tabulate(_WORKERS, rows)
+    workers = [
+        (
+            worker.name,
+            worker.version,
+            f"{worker.runs}/{worker.capacity}",
+            age(now - worker.began_at),
+            ", ".join(worker.agents),
+        )
+        for worker in found.workers
+    ]
+    if workers:
+        console.tabulate(_WORKERS, workers)
     else:
         console.say(["No worker is running. Start one with: maverick worker"])
     states = ", ".join(f"{count:,} {state}" for state, count in found.states.items())
     console.say(["", f"Runs: {states or 'none'}"])
-    if found.runs:
-        runs = [
-            (
-                run.run_id,
-                run.agent,
-                run.user_id or "",
-                run.state.value,
-                age(now - run.created_at),
-                f"on {run.worker}" if run.worker else f"waits for {run.waits_for or 'a worker'}",
-            )
-            for run in found.runs
-        ]
+    runs = [
+        (
+            run.run_id,
+            run.agent,
+            run.user_id or "",
+            run.state.value,
+            age(now - run.created_at),
+            f"on {run.worker}" if run.worker else f"waits for {run.waits_for or 'a worker'}",
+        )
+        for run in found.runs
+    ]
+    if runs:
         console.tabulate(_RUNS, runs)
+
+
+def _show_schedules(console: Console, found: list[ScheduleRecord]) -> None:
+    if console.as_json:
+        console.write(found)
+    elif found:
+        rows = [
+            (record.name, record.cron, record.time_zone or "UTC", record.agent, _time(record.next_at))
+            for record in found
+        ]
+        console.tabulate(_SCHEDULES, rows)
+    else:
+        console.screen.remark("There are no schedules yet.")
+
+
+def _time(at: float | None) -> str:
+    return "" if at is None else f"{datetime.fromtimestamp(at, UTC).astimezone():%Y-%m-%d %H:%M %Z}"

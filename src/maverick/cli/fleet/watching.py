@@ -10,10 +10,9 @@ from typing import Any
 from maverick.cli.exit_codes import SIGNALLED, WAITING
 from maverick.cli.run_options import RunOptions
 from maverick.cli.run_printer import RunPrinter, watch
-from maverick.cli.runs.console import Console
-from maverick.cli.runs.pending import deciding_user, pending_in, pending_lines
+from maverick.cli.runs.console import Console, deciding_user, pending_in, pending_lines
 from maverick.cli.stop_signals import on_ctrl_c
-from maverick.cli.terminal_approver import terminal_approver
+from maverick.cli.terminal_run import terminal_approver
 from maverick.fleet import Fleet, FleetRun
 from maverick.journal import RunStatus
 from maverick.loop import AgentResult, RunConfig
@@ -42,17 +41,8 @@ async def watch_in_fleet(
 ) -> int:
     """Show a run until it ends or waits for a person who is not here; returns the exit code.
 
-    Ctrl-C stops watching; a second one soon after stops the run.
-
-    Args:
-        console: The terminal and the journal.
-        fleet: The fleet.
-        run: The run.
-        after: The cursor of the events that were shown already.
-        streams: Whether the answer is shown while it is made.
-
-    Raises:
-        MaverickError: The run cannot be driven, or not be watched.
+    Ctrl-C stops watching; a second one soon after stops the run. ``after`` is the cursor of the events that were shown
+    already, and ``streams`` whether the answer is shown while it is made.
     """
     printer = RunPrinter(console, RunOptions(), None, RunConfig(), run.run_id, streams=streams)
     approve = terminal_approver(printer, None)

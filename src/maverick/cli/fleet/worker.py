@@ -9,8 +9,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from functools import partial
 
 from maverick.agents.discovery import DiscoveredAgent
-from maverick.agents.running import agent_executor, has_own_executor, offered_agents
-from maverick.cli.executor import explain_stand_in, who_answers
+from maverick.agents.running import has_own_executor, offered_agents
+from maverick.cli.agent_lookup import explain_stand_in, user_executor, who_answers
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.fleet.connection import open_fleet
 from maverick.cli.screen import Screen
@@ -23,20 +23,11 @@ from maverick.fleet import Fleet
 from maverick.fleet.request import check_agent
 from maverick.fleet.status import serve_health
 from maverick.fleet.worker import Offer, OwnDrive, Worker
-from maverick.runtime import AgentExecutor
 
 
 def run_worker(options: argparse.Namespace) -> int:
-    """Drive runs until a signal comes; those in progress are then handed over.
-
-    Raises:
-        InvalidInputError: An agent cannot be loaded, or there is none.
-        ConfigError: A setting is wrong, or the model of an agent that was named cannot be reached with it.
-        NetworkError: Temporal cannot be reached.
-        JournalError: The database cannot be reached.
-    """
-    config = load_settings()
-    return asyncio.run(_work(options, config, Screen.of_process(interactive=False)))
+    """Drive runs until a signal comes; those in progress are then handed over."""
+    return asyncio.run(_work(options, load_settings(), Screen.of_process()))
 
 
 async def _work(options: argparse.Namespace, config: MaverickConfig, screen: Screen) -> int:
@@ -53,12 +44,10 @@ async def _work(options: argparse.Namespace, config: MaverickConfig, screen: Scr
                 rate_limits=config.rate_limits,
             )
             with on_stop_signals(partial(asyncio.get_running_loop().call_soon_threadsafe, worker.stop)):
-                had = ", ".join((*offers, *chat))
-                ready = f"{worker.name}: {had}; up to {options.max_runs} runs at once"
                 if options.health_port is not None:
-                    await stack.enter_async_context(
-                        serve_health(worker, options.health_host, options.health_port)
-                    )
+                    health = serve_health(worker, options.health_host, options.health_port)
+                    await stack.enter_async_context(health)
+                ready = f"{worker.name}: {', '.join((*offers, *chat))}; up to {options.max_runs} runs at once"
                 await worker.run(partial(screen.remark, ready))
     return SUCCESS
 
@@ -98,38 +87,26 @@ def _chat(
 async def _offers(
     fleet: Fleet, agents: Sequence[DiscoveredAgent], config: MaverickConfig, screen: Screen, *, named: bool
 ) -> dict[str, Offer]:
-    """What the worker has of its agents. One that cannot be run is an error if it was named, and else left out.
-
-    Raises:
-        MaverickError: An agent that was named cannot be run.
-        InvalidInputError: No agent can be run.
-    """
+    """What the worker has of its agents. One that cannot be run is an error if it was named, and else left out."""
     offers: dict[str, Offer] = {}
     remarks: dict[str, None] = {}
     for found in agents:
+        executor = partial(user_executor, found, config, fleet.journal)
         try:
             check_agent(found.name)
             definition = found.runnable(config)
             assert definition is not None  # noqa: S101 - only such agents are offered
             remarks[explain_stand_in(who_answers(found, definition, None, config.agent))] = None
-            async with _executor(found, config, fleet, None) as trial:
+            async with executor(None) as trial:
                 trial.fingerprint(definition)
         except MaverickError as error:
             if named:
                 raise
             screen.remark(f"(the agent {found.name!r} is left out: {error})")
         else:
-            offers[found.name] = Offer(
-                definition, partial(_executor, found, config, fleet), has_own_executor(found)
-            )
+            offers[found.name] = Offer(definition, executor, has_own_executor(found))
     for remark in filter(None, remarks):
         screen.remark(f"({remark})")
     if not offers:
         raise InvalidInputError("No agents found. Name files or modules with --agents.", field="agents")
     return offers
-
-
-def _executor(
-    found: DiscoveredAgent, config: MaverickConfig, fleet: Fleet, user_id: str | None
-) -> AbstractAsyncContextManager[AgentExecutor]:
-    return agent_executor(found, config, fleet.journal, user_id=user_id)

@@ -15,7 +15,7 @@ from maverick.agents.class_executor import until_stopped
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.registry import make_agent
 from maverick.cli.run.inputs import gather_inputs
-from maverick.cli.run_options import RunOptions
+from maverick.cli.run_options import OPTIONS, RunOptions
 from maverick.cli.run_printer import RunPrinter, watch
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
@@ -25,31 +25,15 @@ from maverick.journal import MemoryJournal
 from maverick.loop import RunConfig
 from maverick.providers.resolve import check_provider
 
-_OPTIONS = {
-    "model": "--model",
-    "timeout": "--timeout",
-    "max_turns": "--max-turns",
-    "max_cost_usd": "--max-cost",
-    "max_total_tokens": "--max-tokens",
-    "max_tool_calls": "--max-tool-calls",
-    "output_schema": "--output-schema",
-    "mode": "--mode",
-    "mcp": "--mcp",
-    "run_id": "--run-id",
-}
+_OPTIONS = {**OPTIONS, "run_id": "--run-id"}
 
 
 def run_class_agent(
     found: DiscoveredAgent, options: argparse.Namespace, config: MaverickConfig, screen: Screen
 ) -> int:
-    """Run an agent that is a class but no ``MaverickAgent``: what it does is its own, and is kept nowhere.
-
-    Raises:
-        InvalidInputError: An option is not for agents like this, or an input is missing.
-        ConfigError: The settings name a provider that does not exist.
-    """
+    """Run an agent that is a class but no ``MaverickAgent``: what it does is its own, and is kept nowhere."""
     check_provider(config.agent.provider, config.agent)
-    given = {name: value for name in _OPTIONS if (value := vars(options)[name]) is not None}
+    given = {name: value for name in _OPTIONS if (value := vars(options)[name]) not in (None, [])}
     assert isinstance(found.agent, type)  # noqa: S101 - it is no definition
     takes = inspect.signature(found.agent).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values())

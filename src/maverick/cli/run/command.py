@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import shlex
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,14 +22,14 @@ from maverick.agents.conversations import (
     new_conversation,
 )
 from maverick.agents.discovery import DiscoveredAgent
-from maverick.cli.agent_lookup import look_up, split_source
-from maverick.cli.executor import drive_run, explain_stand_in, who_answers
+from maverick.cli.agent_lookup import explain_stand_in, look_up, named_file, split_source, who_answers
 from maverick.cli.run.inputs import PROMPT, gather_inputs
 from maverick.cli.run_options import RunOptions
 from maverick.cli.run_printer import RunPrinter
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
+from maverick.cli.terminal_run import drive_run
 from maverick.config import DEFAULT, MaverickConfig
 from maverick.exceptions import AgentNotFoundError, InvalidInputError, MaverickError, RunNotFoundError
 from maverick.journal import Journal, RunStatus
@@ -40,16 +41,9 @@ from maverick.runtime.replay import load_beginning
 
 
 def run_agent(options: argparse.Namespace) -> int:
-    """Run an agent to its end, on the screen.
-
-    Args:
-        options: What was asked for.
-
-    Returns:
-        The exit code, by the reason why the run ended.
-    """
+    """Run an agent to its end, on the screen; the exit code says why the run ended."""
     config = load_settings(asks=True, as_json=options.as_json)
-    screen = Screen.of_process(interactive=False)
+    screen = Screen.of_process()
     if options.prompt is None and _is_prompt(options.agent or ""):
         options.agent, options.prompt = None, options.agent
     before = FolderConversations().last() if options.continues else None
@@ -61,9 +55,8 @@ def run_agent(options: argparse.Namespace) -> int:
         return run_in_fleet(options, config)
     for name in ("user", "priority"):
         if getattr(options, name) is not None:
-            raise InvalidInputError(
-                f"--{name} is for runs in a fleet. Add --on fleet, or leave it out.", field=name
-            )
+            problem = f"--{name} is for runs in a fleet. Add --on fleet, or leave it out."
+            raise InvalidInputError(problem, field=name)
     found = _look_up(options, config)
     if found.missing_tools:
         screen.remark(f"(these tools do not exist here: {', '.join(found.missing_tools)})")
@@ -72,58 +65,29 @@ def run_agent(options: argparse.Namespace) -> int:
         from maverick.cli.run.class_agent import run_class_agent  # here, since most agents are definitions
 
         return run_class_agent(found, options, config, screen)
-    inputs = gather_inputs(
-        found.inputs,
-        options.inputs,
-        _said(options.prompt),
-        screen,
-        getattr(found.agent, "piped", PROMPT),
-        options.attach,
-    )
-    changes = RunOptions.from_options(vars(options))
-    answering = _announced(found, own, changes, options, config, screen, before)
-    definition = changes.applied_to(own, None if answering is None else answering.model)
-    return asyncio.run(
-        _run(replace(found, agent=definition), inputs, changes, options, config, screen, before)
-    )
-
-
-def _announced(
-    found: DiscoveredAgent,
-    own: AgentDefinition[Any],
-    changes: RunOptions,
-    options: argparse.Namespace,
-    config: MaverickConfig,
-    screen: Screen,
-    before: Conversation | None,
-) -> ResolvedModel | None:
-    """Who answers, with what there is to say about it: a conversation keeps its model unless another is asked for."""
-    kept = None
-    if before is not None and changes.model is None and own.model_config.model is None:
-        kept = asyncio.run(_model_of(before, options, config))
-    answering = who_answers(found, own, changes.model or kept, config.agent)
-    if kept is not None and answering is not None:
-        screen.remark(f"(the conversation goes on with its model, {kept}; -m chooses another)")
-    retirement = ""
-    if answering is not None and not _names_no_model(found, changes, config):
-        retirement = answering.retirement()
-    for remark in filter(None, (explain_stand_in(answering), retirement)):
-        screen.remark(f"({remark})")
-    return answering
+    piped = getattr(found.agent, "piped", PROMPT)
+    inputs = gather_inputs(found.inputs, options.inputs, _said(options.prompt), screen, piped, options.attach)
+    return asyncio.run(_run(found, own, inputs, options, config, screen, before))
 
 
 async def _run(
     found: DiscoveredAgent,
+    own: AgentDefinition[Any],
     inputs: dict[str, Any],
-    changes: RunOptions,
     options: argparse.Namespace,
     config: MaverickConfig,
     screen: Screen,
     before: Conversation | None,
 ) -> int:
-    definition = found.definition
-    assert definition is not None  # noqa: S101 - run_agent has made sure
+    changes = RunOptions.from_options(vars(options))
     async with _journal(options, config) as journal:
+        kept_model = None
+        if before is not None and changes.model is None and own.model_config.model is None:
+            kept_model = await _model_of(journal, before, config)
+        answering = who_answers(found, own, changes.model or kept_model, config.agent)
+        for remark in _remarks_on(found, answering, kept_model, changes, config):
+            screen.remark(f"({remark})")
+        definition = changes.applied_to(own, None if answering is None else answering.model)
         messages = () if before is None else await _said_in(journal, before.runs[-1])
         run_id = checked_run_id(options.run_id)
         conversation = new_conversation(options.agent)
@@ -134,7 +98,7 @@ async def _run(
         printer = RunPrinter(
             Console(journal, screen, options.as_json, options.journal),
             changes,
-            None if _is_found_again(run_id) else _named_file(options.agent),
+            None if _is_found_again(run_id) else named_file(options.agent),
             definition.run_config,
             # Into a pipe goes the answer alone, and one of a type is whole or none.
             streams=sys.stdout.isatty() and definition.output_config is None,
@@ -143,10 +107,8 @@ async def _run(
         )
         return await drive_run(
             printer,
-            found,
+            replace(found, agent=definition),
             config,
-            journal if options.kept else None,
-            changes,
             lambda executor, stop, listen: executor.execute(
                 definition,
                 inputs=inputs,
@@ -159,15 +121,37 @@ async def _run(
         )
 
 
-async def _model_of(
-    conversation: Conversation, options: argparse.Namespace, config: MaverickConfig
-) -> str | None:
-    """The model of a conversation, if it is another than the one that would answer by default."""
-    async with _journal(options, config) as journal:
-        try:
-            fingerprint = (await load_beginning(journal, conversation.runs[-1])).fingerprint
-        except RunNotFoundError:  # which is said when its messages are looked for
-            return None
+def _remarks_on(
+    found: DiscoveredAgent,
+    answering: ResolvedModel | None,
+    kept_model: str | None,
+    changes: RunOptions,
+    config: MaverickConfig,
+) -> Iterator[str]:
+    """What there is to say about the model that answers."""
+    if answering is None:
+        return
+    if kept_model is not None:
+        yield f"the conversation goes on with its model, {kept_model}; -m chooses another"
+    if stand_in := explain_stand_in(answering):
+        yield stand_in
+    # The default model of classes is replaced by itself on the day it is retired.
+    is_default = (
+        found.definition is None
+        and changes.model is None
+        and not getattr(found.agent, "model", None)
+        and config.agent.source_of("model") == DEFAULT
+    )
+    if not is_default and (retirement := answering.retirement()):
+        yield retirement
+
+
+async def _model_of(journal: Journal, conversation: Conversation, config: MaverickConfig) -> str | None:
+    """The model of a conversation, which it keeps, if it is another than the one that would answer by default."""
+    try:
+        fingerprint = (await load_beginning(journal, conversation.runs[-1])).fingerprint
+    except RunNotFoundError:  # which is said when its messages are looked for
+        return None
     model = None if fingerprint is None else fingerprint.model or None
     with suppress(MaverickError):  # what is wrong with the default does not matter here
         if resolve(config.agent).model == model:
@@ -204,13 +188,6 @@ def _journal(options: argparse.Namespace, config: MaverickConfig) -> Journal:
     return open_journal(options.journal or config.journal.get_secret_value())
 
 
-def _names_no_model(found: DiscoveredAgent, changes: RunOptions, config: MaverickConfig) -> bool:
-    """Whether a class runs on the default model for classes, which is replaced by itself on the day it is retired."""
-    if found.definition is not None or changes.model is not None:
-        return False
-    return not getattr(found.agent, "model", None) and config.agent.source_of("model") == DEFAULT
-
-
 def _look_up(options: argparse.Namespace, config: MaverickConfig) -> DiscoveredAgent:
     try:
         return look_up(options.agent, config)
@@ -241,9 +218,3 @@ def _is_found_again(run_id: str) -> bool:
         return agent_of_run(run_id) is not None
     except InvalidInputError:  # its folder is not trusted
         return False
-
-
-def _named_file(agent: str | None) -> str | None:
-    """The file to name again when the run is resumed; an agent that has a name is found by it."""
-    path, _ = split_source(agent or "")
-    return path if path.endswith((".py", ".md")) else None

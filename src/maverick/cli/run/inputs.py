@@ -42,9 +42,6 @@ def gather_inputs(
         screen: Where to say that input is waited for.
         piped_into: The input that takes what is piped in, if it is not the prompt.
         attached: Files that go before the prompt: models read images best before the question.
-
-    Raises:
-        InvalidInputError: One is missing, what is piped in is wanted twice or not there, or a file cannot be attached.
     """
     media = [media_from_path(path) for path in attached]
     texts = dict(given) | ({} if prompt is None else {PROMPT: prompt})
@@ -76,11 +73,7 @@ def gather_inputs(
 
 
 def with_files(text: str, attached: Sequence[str]) -> str | list[str | Part]:
-    """A message with the files that go before its words, if there are any.
-
-    Raises:
-        InvalidInputError: A file cannot be attached.
-    """
+    """A message with the files that go before its words, if there are any."""
     return [*map(media_from_path, attached), text] if attached else text
 
 

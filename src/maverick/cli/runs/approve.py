@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.run.inputs import with_files
 from maverick.cli.run_options import RunOptions
-from maverick.cli.runs.console import Console
+from maverick.cli.runs.console import Console, call_lines, deciding_user, pending_in
 from maverick.cli.runs.in_fleet import state_in_fleet
-from maverick.cli.runs.pending import deciding_user, pending_in
 from maverick.cli.settings import load_settings
 from maverick.exceptions import AgentError, ApprovalError, ConfigError
 from maverick.journal import Approval, Journal, RunStatus
@@ -28,12 +27,7 @@ async def approve(
     resume: bool,
     agents: str | None,
 ) -> int:
-    """Agree to a tool call, or to the same with other arguments.
-
-    Raises:
-        ApprovalError: There is no such request, it is already decided, or this user may not decide it.
-        RunNotFoundError: It is no run either.
-    """
+    """Agree to a tool call, or to the same with other arguments."""
     asked = await _request(console, request_id)
     if changed:
         arguments = {**(asked.arguments if arguments is None else arguments), **dict(changed)}
@@ -44,24 +38,14 @@ async def approve(
 async def deny(
     console: Console, *, request_id: str, by: str | None, reason: str, resume: bool, agents: str | None
 ) -> int:
-    """Refuse a tool call.
-
-    Raises:
-        ApprovalError: There is no such request, it is already decided, or this user may not decide it.
-        RunNotFoundError: It is no run either.
-    """
+    """Refuse a tool call."""
     asked = await _request(console, request_id)
     decision = {"approved": False, "by": by or deciding_user(), "reason": reason}
     return await _decide(console, asked, decision, agents, resume=resume)
 
 
 async def say(console: Console, *, run_id: str, text: str, attach: Sequence[str], by: str | None) -> int:
-    """Leave words for a run.
-
-    Raises:
-        RunNotFoundError: There is no such run.
-        InvalidInputError: It has ended, there are too many words, or a file cannot be attached.
-    """
+    """Leave words for a run."""
     await console.journal.say(run_id, with_files(text, attach), by=by or deciding_user())
     record = await console.journal.get(run_id)
     if console.as_json:
@@ -107,15 +91,10 @@ async def _decide(
     if console.as_json:
         console.write(decided)
     else:
-        verb = "approved" if decided.approved else "denied"
-        edited = "" if decided.edited_arguments is None else " with other arguments"
-        console.say(
-            [f"{decided.approval_id} ({decided.tool_name}) is {verb} by {decided.decided_by}{edited}."]
-        )
+        console.say(_decision_lines(console, decided))
         if asked.has_rule and not is_checked:
-            console.say(
-                [f"The agent says who may decide: if {decided.decided_by} may not, the run waits on."]
-            )
+            who = decided.decided_by
+            console.say([f"The agent says who may decide: if {who} may not, the run waits on."])
         if goes_on or not resume:
             console.say([await _how_it_goes_on(console, root, agents)])
     if goes_on or not resume:
@@ -123,6 +102,15 @@ async def _decide(
     from maverick.cli.runs.resume import continue_run  # here, since deciding alone needs no agent
 
     return await continue_run(console, root, agents, RunOptions())
+
+
+def _decision_lines(console: Console, decided: Approval) -> Iterator[str]:
+    """What was decided, with the call as it is made: a person sees what they have agreed to."""
+    verb = "approved" if decided.approved else "denied"
+    edited = decided.edited_arguments
+    other = "" if edited is None else " with other arguments"
+    yield f"{decided.approval_id} ({decided.tool_name}) is {verb} by {decided.decided_by}{other}."
+    yield from call_lines(console, decided.tool_name, decided.arguments if edited is None else edited)
 
 
 async def _decide_here(

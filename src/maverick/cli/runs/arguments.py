@@ -8,260 +8,212 @@ import re
 from typing import Any
 
 from maverick.cli.fleet.arguments import add_connection
-from maverick.cli.parser import CommandParser, add_names, unicode_text, whole_number
-from maverick.cli.run.arguments import add_attachments, add_changes, assignment
+from maverick.cli.parser import CommandParser, add_json, add_names, whole_number
+from maverick.cli.run.arguments import add_attachments, add_changes, add_journal, assignment
 
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
-def add_arguments(runs: CommandParser) -> None:
+def add_runs(runs: CommandParser) -> None:
     """Add the verbs of ``runs``."""
     runs.description = "Runs that are kept in a journal."
-    runs.set_defaults(command=runs.show_help)
-    verbs = Verbs(runs)
-    _add_looking(verbs)
-    _add_deciding(verbs)
-    _add_going_on(verbs)
-    _add_keeping(verbs)
+    _add_looking(runs)
+    _add_deciding(runs)
+    _add_going_on(runs)
+    _add_keeping(runs)
 
 
-class Verbs:
-    """The verbs of ``maverick runs``, all with the same two options beside their own."""
-
-    def __init__(self, runs: CommandParser) -> None:
-        self._verbs = runs.add_subparsers(title="commands", metavar="COMMAND")
-        self._common = CommandParser(add_help=False)
-        self._common.add_argument(
-            "--json", action="store_true", dest="as_json", help="write JSON, for other programs"
-        )
-
-    def add(self, name: str, summary: str, description: str = "") -> CommandParser:
-        """Add a verb."""
-        parser = self._verbs.add_parser(
-            name,
-            parents=[self._common],
-            help=summary,
-            description=description or f"{summary[0].upper()}{summary[1:]}.",
-        )
-        parser.add_argument(
-            "--journal",
-            *(() if name == "move" else ("--db",)),  # a move is about two places
-            metavar="PATH",
-            help="the journal: a file or a postgresql:// address; default: MAVERICK_JOURNAL, the "
-            "settings, or ~/.maverick/runs.db",
-        )
-        parser.set_defaults(command="maverick.cli.runs.command:run_verb", verb=name)
-        return parser
-
-    def add_for_run(self, name: str, summary: str, description: str = "") -> CommandParser:
-        """Add a verb that is about one run."""
-        parser = self.add(name, summary, description)
-        parser.add_argument(
-            "run_id",
-            metavar="RUN",
-            type=unicode_text,
-            help="the run's id, the beginning of it, or `last` for the newest run",
-        )
-        return parser
+def _add(
+    runs: CommandParser, usage: str, function: str, summary: str, description: str = ""
+) -> CommandParser:
+    """Add a verb, with ``RUN`` after it if it is about one run; its function is one of this package."""
+    name, _, about_run = usage.partition(" ")
+    verb = runs.verb(name, summary, "runs.command:run_verb", description)
+    verb.set_defaults(function=function)
+    add_json(verb)
+    add_journal(verb, "the journal", "--journal" if name == "move" else "--journal --db")  # a move has two
+    if about_run:
+        verb.option("run_id RUN", "the run's id, the beginning of it, or `last` for the newest run")
+    return verb
 
 
-def _add_looking(verbs: Verbs) -> None:
-    listing = verbs.add("list", "list the newest runs")
-    listing.add_argument(
-        "--status", metavar="STATUS", help="only runs that are running, waiting, complete or stopped"
-    )
-    listing.add_argument(
-        "--limit", metavar="N", type=whole_number(1), default=20, help="how many (default: 20)"
-    )
-    listing.add_argument(
-        "--all", action="store_true", dest="with_subagents", help="show the runs of subagents too"
-    )
+def _add_looking(runs: CommandParser) -> None:
+    listing = _add(runs, "list", "list:list_runs", "list the newest runs")
+    listing.option("--status STATUS", "only runs that are running, waiting, complete or stopped")
+    listing.option("--limit N", "how many (default: 20)", type=whole_number(1), default=20)
+    listing.option("--all with_subagents", "show the runs of subagents too")
     add_names(listing)
-    verbs.add_for_run("show", "show a run turn by turn, with its tools, tokens, cost and durations")
-    tail = verbs.add_for_run("tail", "show the last entries of a run")
-    tail.add_argument(
-        "-n", "--lines", metavar="N", type=whole_number(0), default=10, help="how many (default: 10)"
+    _add(
+        runs,
+        "show RUN",
+        "show:show_run",
+        "show a run turn by turn, with its tools, tokens, cost and durations",
     )
-    tail.add_argument(
-        "-f", "--follow", action="store_true", help="follow new entries until the run ends; Ctrl-C leaves"
-    )
-    diff = verbs.add(
+    tail = _add(runs, "tail RUN", "tail:show_tail", "show the last entries of a run")
+    tail.option("-n --lines N", "how many (default: 10)", type=whole_number(0), default=10)
+    tail.option("-f --follow", "follow new entries until the run ends; Ctrl-C leaves")
+    diff = _add(
+        runs,
         "diff",
-        "compare two runs and show where they differ",
-        "Compare two runs, ignoring times and ids, and show where they differ. The exit code is 0 if they are the same, else 1.",
+        "show:show_difference",
+        "show where two runs differ, ignoring times and ids; the exit code is 0 if they are the same, else 1",
     )
-    diff.add_argument("run_id", metavar="RUN", type=unicode_text, help="a run's id")
-    diff.add_argument("other_id", metavar="OTHER", type=unicode_text, help="the other run's id")
+    diff.option("run_id RUN", "a run's id")
+    diff.option("other_id OTHER", "the other run's id")
 
 
-def _add_deciding(verbs: Verbs) -> None:
+def _add_deciding(runs: CommandParser) -> None:
     about = (
         "The run continues when it is resumed (--resume), and in a fleet by itself. A decision applies once, and to exactly "
         "that call."
     )
-    approve = verbs.add(
-        "approve", "approve a tool call that a run waits for", f"Approve a tool call. {about}"
+    approve, deny = (
+        _add(
+            runs,
+            verb,
+            f"approve:{verb}",
+            f"{verb} a tool call that a run waits for",
+            f"{verb.capitalize()} a tool call. {about}",
+        )
+        for verb in ("approve", "deny")
     )
-    deny = verbs.add("deny", "deny a tool call that a run waits for", f"Deny a tool call. {about}")
-    say = verbs.add_for_run(
-        "say",
+    say = _add(
+        runs,
+        "say RUN",
+        "approve:say",
         "say something to a run that goes on",
         "Say something to a run, from any process. It is the user's message before the next turn; a run that is stopped or "
         "waits hears it when it is resumed.",
     )
-    say.add_argument("text", metavar="TEXT", type=unicode_text, help="what to say")
+    say.option("text TEXT", "what to say")
     add_attachments(say, "the words")
-    abort = verbs.add_for_run(
-        "abort", "stop a run of a fleet", "Stop a run of a fleet, wherever it is driven. It can be resumed."
+    abort = _add(
+        runs,
+        "abort RUN",
+        "in_fleet:abort_run",
+        "stop a run of a fleet, wherever it is driven; it can be resumed",
     )
-    abort.add_argument(
-        "--reason", metavar="TEXT", type=unicode_text, default="", help="the reason, which is recorded"
-    )
+    for verb, why in ((approve, ""), (deny, ", and which the model is told"), (abort, "")):
+        verb.option("--reason TEXT", f"the reason, which is recorded{why}", default="")
     for decision in (approve, deny):
-        decision.add_argument(
-            "request_id",
-            metavar="REQUEST",
-            type=unicode_text,
-            help="the request's id, as in `runs show`, or the run's if it waits for only one decision; the beginning of "
+        decision.option(
+            "request_id REQUEST",
+            "the request's id, as in `runs show`, or the run's if it waits for only one decision; the beginning of "
             "the run's id, or `last` for the newest run, is enough",
         )
-        decision.add_argument(
-            "--reason",
-            metavar="TEXT",
-            type=unicode_text,
-            default="",
-            help="the reason, which is recorded"
-            + (", and which the model is told" if decision is deny else ""),
-        )
-        decision.add_argument(
-            "--resume", action="store_true", help="continue the run at once, in this terminal"
-        )
+        decision.option("--resume", "continue the run at once, in this terminal")
         _add_agents(decision)
-    approve.add_argument(
-        "--arguments",
-        metavar="JSON",
+    approve.option(
+        "--arguments JSON",
+        "approve the call with these arguments in place of the model's",
         type=_json_object,
-        help="approve the call with these arguments in place of the model's",
     )
-    approve.add_argument(
-        "--set",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        dest="changed",
+    approve.option(
+        "--set changed NAME=VALUE...",
+        "approve the call with this argument changed; JSON, or a text",
         type=_changed,
-        help="approve the call with this argument changed; JSON, or a text; may be given several times",
     )
     for verb in (approve, deny, say):
-        verb.add_argument(
-            "--by",
-            metavar="NAME",
-            type=unicode_text,
-            help="who you are; by default the user of this computer",
-        )
+        verb.option("--by NAME", "who you are; by default the user of this computer")
 
 
-def _add_going_on(verbs: Verbs) -> None:
-    resume = verbs.add_for_run(
-        "resume",
+def _add_going_on(runs: CommandParser) -> None:
+    resume = _add(
+        runs,
+        "resume RUN",
+        "resume:resume_run",
         "resume a run that was interrupted, stopped, failed or waited",
         "Resume a run whose process died, or that was stopped, failed or waited for a decision. A process that "
         "still works on it is stopped. Ctrl-C stops the run, and it can be resumed; Ctrl-C twice kills it.",
     )
-    resume.add_argument("--accept-changes", action="store_true", help="resume although the agent has changed")
-    replay = verbs.add_for_run(
-        "replay",
-        "show a run again, as it happened",
-        "Show a run again from the journal. No model is called and no tool is run.",
+    resume.option("--accept-changes", "resume although the agent has changed")
+    replay = _add(
+        runs,
+        "replay RUN",
+        "resume:replay_run",
+        "show a run again as it happened; no model is called and no tool is run",
     )
-    fork = verbs.add_for_run(
-        "fork",
-        "run again from a turn",
-        "Start a new run that shares the beginning of another one. What happened there is not done again.",
+    fork = _add(
+        runs,
+        "fork RUN",
+        "resume:fork_run",
+        "run again from a turn; what happened before it is not done again",
     )
-    fork.add_argument(
-        "--turn", metavar="N", type=whole_number(1), required=True, help="the turn to begin with"
-    )
-    fork.add_argument(
-        "--edit",
-        metavar="TEXT",
-        type=unicode_text,
-        help="a message to put before it: it replaces the user's last message, or follows the last tool results",
+    fork.option("--turn N", "the turn to begin with", type=whole_number(1), required=True)
+    fork.option(
+        "--edit TEXT",
+        "a message to put before it: it replaces the user's last message, or follows the last tool results",
     )
     add_attachments(fork, "the message, in place of files that went with the one it replaces")
-    fork.add_argument("--new-id", metavar="ID", type=unicode_text, help="the id of the new run")
-    move = verbs.add_for_run(
-        "move",
+    fork.option("--new-id ID", "the id of the new run")
+    move = _add(
+        runs,
+        "move RUN",
+        "in_fleet:move_run",
         "move a run to a fleet, or back",
         "Have a fleet continue a run, also one that is in progress, or take it back. It keeps its id and its entries. A move "
         "that was interrupted can be repeated.",
     )
-    move.add_argument(
-        "--to",
-        metavar="PLACE",
-        required=True,
+    move.option(
+        "--to PLACE",
+        "temporal://host:port/namespace, or local: the journal that --journal names",
         type=_place,
-        help="temporal://host:port/namespace, or local: the journal that --journal names",
+        required=True,
     )
     add_connection(move)
     add_changes(resume, "as when the run began")
     add_changes(fork, "from here on")
-    for parser in (resume, replay, fork):
-        _add_agents(parser)
+    for verb in (resume, replay, fork):
+        _add_agents(verb)
 
 
-def _add_agents(parser: CommandParser) -> None:
-    parser.add_argument(
-        "--agents",
-        metavar="FILE",
-        help="the Python or Markdown file, or the module, that defines the run's agent; by default it is found "
+def _add_agents(verb: CommandParser) -> None:
+    verb.option(
+        "--agents FILE",
+        "the Python or Markdown file, or the module, that defines the run's agent; by default it is found "
         "by its name, as in `maverick agents list`",
+        type=str,
     )
 
 
-def _add_keeping(verbs: Verbs) -> None:
-    export = verbs.add_for_run(
-        "export",
-        "write a run as JSON, a line for each entry",
-        "Write a run and its subagents' runs as JSON: a line for each run, and one for each of its entries.",
+def _add_keeping(runs: CommandParser) -> None:
+    export = _add(
+        runs,
+        "export RUN",
+        "export:write_export",
+        "write a run and its subagents' runs as JSON, a line for each run and each entry",
     )
-    export.add_argument(
-        "-o", "--output", metavar="FILE", help="the file to write; by default standard output"
-    )
-    export.add_argument("--force", action="store_true", help="overwrite an existing file")
-    check = verbs.add(
+    export.option("-o --output FILE", "the file to write; by default standard output", type=str)
+    export.option("--force", "overwrite an existing file")
+    check = _add(
+        runs,
         "check",
-        "check which runs can be read",
-        "Check which runs can be read, and how far the others can. The exit code is 0 if all can, else 1.",
+        "check:check_journal",
+        "check which runs can be read, and how far the others can; the exit code is 0 if all can, else 1",
     )
-    check.add_argument("run_id", metavar="RUN", nargs="?", type=unicode_text, help="the run; by default all")
-    check.add_argument(
-        "--repair",
-        metavar="COPY",
-        dest="copy",
-        help="save what can be read to a new file; the journal itself is not changed",
+    check.option("run_id RUN?", "the run; by default all")
+    check.option(
+        "--repair copy COPY",
+        "save what can be read to a new file; the journal itself is not changed",
+        type=str,
     )
-    prune = verbs.add(
+    prune = _add(
+        runs,
         "prune",
-        "remove old runs",
-        "Remove runs that ended long ago, and their subagents' runs. Without --yes, only list them.",
+        "list:prune_runs",
+        "remove runs that ended long ago, and their subagents' runs; without --yes, only list them",
     )
-    prune.add_argument(
-        "--older-than", metavar="AGE", type=_age, required=True, help="how long ago: 30d, 12h, 2w …"
+    prune.option("--older-than AGE", "how long ago: 30d, 12h, 2w …", type=_age, required=True)
+    prune.option(
+        "--unfinished", "also runs that have not ended: they wait for a decision, or their process died"
     )
-    prune.add_argument(
-        "--unfinished",
-        action="store_true",
-        help="also runs that have not ended: they wait for a decision, or their process died",
-    )
-    prune.add_argument("--yes", action="store_true", help="do it")
+    prune.option("--yes", "do it")
 
 
 def _place(text: str) -> str:
     if text != "local" and not text.startswith("temporal://"):
-        raise argparse.ArgumentTypeError(
-            f"expected local, or an address such as temporal://host:7233, got {text!r}"
-        )
+        problem = f"expected local, or an address such as temporal://host:7233, got {text!r}"
+        raise argparse.ArgumentTypeError(problem)
     return text
 
 
@@ -271,9 +223,8 @@ def _json_object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise argparse.ArgumentTypeError(
-            f"""expected a JSON object, such as '{{"to": "ana"}}', got {text!r}"""
-        )
+        problem = f"""expected a JSON object, such as '{{"to": "ana"}}', got {text!r}"""
+        raise argparse.ArgumentTypeError(problem)
     return value
 
 
@@ -288,7 +239,6 @@ def _changed(text: str) -> tuple[str, Any]:
 def _age(text: str) -> int:
     found = re.fullmatch(r"([0-9]{1,6})([smhdw])", text)
     if found is None:
-        raise argparse.ArgumentTypeError(
-            f"expected a number and a unit, such as 30d, 12h or 2w, got {text!r}"
-        )
+        problem = f"expected a number and a unit, such as 30d, 12h or 2w, got {text!r}"
+        raise argparse.ArgumentTypeError(problem)
     return int(found[1]) * _UNIT_SECONDS[found[2]]

@@ -5,29 +5,25 @@ from __future__ import annotations
 import asyncio
 
 from maverick.cli.exit_codes import FAILURE, SUCCESS
-from maverick.cli.formatting import Column, counted
+from maverick.cli.formatting import columns_of, counted
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import printable
 from maverick.exceptions import InvalidInputError
 from maverick.journal.repair import RunHealth, check_run, check_runs, repair
 from maverick.journal.sqlite.journal import SqliteJournal
 
-_COLUMNS = (Column("RUN"), Column("READABLE", right=True), Column("PROBLEM", shrinks=True))
+_COLUMNS = columns_of("RUN", ">READABLE", "PROBLEM…")
 
 
 async def check_journal(console: Console, *, run_id: str | None, copy: str | None) -> int:
-    """Say which runs can be read, or save what can be read of them.
-
-    Returns:
-        The exit code: 0 when all of it can be read, 1 when not.
-    """
+    """Say which runs can be read, or save what can be read of them; the exit code is 0 when all of it can."""
     if copy is not None:
         return await _save(console, copy)
-    if run_id is not None:
+    if run_id is None:
+        found = await check_runs(console.journal)
+    else:
         await console.journal.get(run_id)
-    found = (
-        await check_runs(console.journal) if run_id is None else [await check_run(console.journal, run_id)]
-    )
+        found = [await check_run(console.journal, run_id)]
     faults = await console.journal.faults()
     damaged = [run for run in found if run.problem]
     if console.as_json:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -17,26 +16,6 @@ from maverick.journal import Journal
 from maverick.journal.opening import open_journal
 
 _OF_ALL_COMMANDS = {"asked", "command", "debug"}
-_VERBS: Mapping[str, tuple[str, str]] = {
-    "abort": ("in_fleet", "abort_run"),
-    "check": ("check", "check_journal"),
-    "approve": ("approve", "approve"),
-    "deny": ("approve", "deny"),
-    "diff": ("diff", "show_difference"),
-    "export": ("export", "write_export"),
-    "fork": ("resume", "fork_run"),
-    "list": ("list", "list_runs"),
-    "move": ("move", "move"),
-    "prune": ("prune", "prune_runs"),
-    "replay": ("resume", "replay_run"),
-    "resume": ("resume", "resume_run"),
-    "say": ("approve", "say"),
-    "show": ("show", "show_run"),
-    "tail": ("tail", "show_tail"),
-}
-"""The module and the function of each verb; only the one that is asked for is loaded."""
-
-
 _RUN_IDS = frozenset(("run_id", "other_id"))
 _LAST = "last"
 _LOOKED_AT = 10_000
@@ -50,10 +29,16 @@ def run_verb(options: argparse.Namespace) -> int:
 
 async def _run_verb(options: dict[str, Any]) -> int:
     named_journal, as_json = options.pop("journal"), options.pop("as_json")
-    module, function = _VERBS[options.pop("verb")]
-    where, creates = named_journal or _configured_journal(), options.get("to") == "local"
-    async with open_journal(where, create=creates) as journal:
-        console = Console(journal, Screen.of_process(interactive=False), as_json, named_journal)
+    module, _, function = options.pop("function").partition(":")
+    where = named_journal
+    if not where:
+        from maverick.cli.settings import (
+            load_settings,
+        )  # here, since it is the slowest part of a short command
+
+        where = load_settings().journal.get_secret_value()
+    async with open_journal(where, create=options.get("to") == "local") as journal:
+        console = Console(journal, Screen.of_process(), as_json, named_journal)
         work = getattr(import_module(f"maverick.cli.runs.{module}"), function)
         own = {name: value for name, value in options.items() if name not in _OF_ALL_COMMANDS}
         for name in _RUN_IDS & own.keys():
@@ -65,11 +50,7 @@ async def _run_verb(options: dict[str, Any]) -> int:
 
 
 async def _find_run(journal: Journal, asked: str) -> str:
-    """The id of a run that was named by its id, by the beginning of it, or as the last one.
-
-    Raises:
-        InvalidInputError: Several ids begin like that.
-    """
+    """The id of a run that was named by its id, by the beginning of it, or as the last one."""
     with suppress(RunNotFoundError, InvalidInputError):
         return (await journal.get(asked)).run_id
     newest = await journal.list_runs(limit=1 if asked == _LAST else _LOOKED_AT)
@@ -94,11 +75,3 @@ async def _find_request(journal: Journal, asked: str) -> str:
         return (await journal.get_approval(asked)).approval_id
     run, *place = re.split(r"(?=[/:])", asked, maxsplit=1)
     return await _find_run(journal, run) + "".join(place)
-
-
-def _configured_journal() -> str:
-    from maverick.cli.settings import (
-        load_settings,
-    )  # here, since it is the slowest part of a short command
-
-    return load_settings().journal.get_secret_value()

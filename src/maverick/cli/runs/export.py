@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,12 +14,7 @@ from maverick.journal.export import export_run
 
 
 async def write_export(console: Console, *, run_id: str, output: str | None, force: bool) -> int:
-    """Write a run.
-
-    Raises:
-        RunNotFoundError: There is no such run; nothing is written.
-        InvalidInputError: The file exists, or cannot be written.
-    """
+    """Write a run; nothing is written if there is none of this id."""
     lines = export_run(console.journal, run_id)
     first = await anext(lines)
     if output is None:
@@ -28,28 +22,20 @@ async def write_export(console: Console, *, run_id: str, output: str | None, for
         async for line in lines:
             console.say([plain_json(line)])
         return SUCCESS
+    written = 1
     try:
-        written = await _write_file(Path(output), first, lines, force=force)
-    except FileExistsError as error:
-        problem = f"--output: {output} already exists. Name another file, or overwrite it with --force."
-        raise InvalidInputError(problem, field="output", cause=error) from error
+        with _opened(Path(output), force=force) as file:
+            file.write(first)
+            async for line in lines:
+                file.write(line)
+                written += 1
     except OSError as error:
-        problem = (
-            f"--output: {output} cannot be written: {error.strerror}. Name another file, or free some space."
-        )
-        raise InvalidInputError(problem, field="output", cause=error) from error
+        problem = f"{output} cannot be written: {error.strerror}. Name another file, or free some space."
+        if isinstance(error, FileExistsError):
+            problem = f"{output} already exists. Name another file, or overwrite it with --force."
+        raise InvalidInputError(f"--output: {problem}", field="output", cause=error) from error
     console.screen.remark(f"Wrote {counted(written, 'line')} to {output}.")
     return SUCCESS
-
-
-async def _write_file(path: Path, first: bytes, lines: AsyncIterator[bytes], *, force: bool) -> int:
-    with _opened(path, force=force) as file:
-        file.write(first)
-        written = 1
-        async for line in lines:
-            file.write(line)
-            written += 1
-    return written
 
 
 def _opened(path: Path, *, force: bool) -> BinaryIO:

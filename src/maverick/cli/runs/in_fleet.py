@@ -1,17 +1,24 @@
-"""What is different about runs that a fleet has: it goes on with them by itself, and can stop them."""
+"""What is different about runs that a fleet has: it goes on with them by itself, can stop them, and can give them back.
+
+Temporal's client is an extra, and is loaded by what needs it.
+"""
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
 
 from maverick.cli.event_printer import EventPrinter
 from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console
+from maverick.cli.screen import printable
 from maverick.cli.settings import load_settings
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal, SqliteJournal
 from maverick.model import ToolCall
+
+_LOCAL = "local"
 
 
 async def state_in_fleet(journal: Journal, run_id: str) -> str | None:
@@ -28,13 +35,7 @@ async def state_in_fleet(journal: Journal, run_id: str) -> str | None:
 
 
 async def abort_run(console: Console, *, run_id: str, reason: str) -> int:
-    """Stop a run of a fleet.
-
-    Raises:
-        RunNotFoundError: There is no such run.
-        InvalidInputError: No fleet has it, or it has ended.
-        MaverickError: The fleet cannot be reached.
-    """
+    """Stop a run of a fleet."""
     state = await state_in_fleet(console.journal, run_id)
     if state is None:
         await console.journal.get(run_id)
@@ -43,30 +44,23 @@ async def abort_run(console: Console, *, run_id: str, reason: str) -> int:
         )
     if state == "ended":
         raise InvalidInputError(f"The run {run_id!r} has ended.", field="run_id")
-    from maverick.cli.fleet.connection import open_fleet  # here, since Temporal's client is an extra
+    from maverick.cli.fleet.connection import open_fleet
 
     async with await open_fleet(load_settings(), None, console.named_journal) as fleet:
         await fleet.run(run_id).abort(reason)
-    if console.as_json:
-        console.write({"aborted": run_id})
-    else:
-        console.say([f"The run {run_id} is stopping. Resume it with: {console.command('resume', run_id)}"])
+    again = console.command("resume", run_id)
+    console.report({"aborted": run_id}, f"The run {run_id} is stopping. Resume it with: {again}")
     return SUCCESS
 
 
 async def resume_in_fleet(console: Console, run_id: str, *, accept_changes: bool, changes: RunOptions) -> int:
-    """Have a fleet go on with a run that was stopped, and show it.
-
-    Raises:
-        InvalidInputError: The run is to be different, or cannot be resumed.
-        MaverickError: The fleet cannot be reached.
-    """
+    """Have a fleet go on with a run that was stopped, and show it."""
     if different := changes.words():
         raise InvalidInputError(
             f"{different[0]} does not apply to a run in a fleet: its workers' settings do. Leave the option out.",
             field="run_id",
         )
-    from maverick.cli.fleet.connection import open_fleet  # here, since Temporal's client is an extra
+    from maverick.cli.fleet.connection import open_fleet
     from maverick.cli.fleet.watching import watch_in_fleet
 
     seen = (await console.journal.get(run_id)).entries
@@ -78,13 +72,9 @@ async def resume_in_fleet(console: Console, run_id: str, *, accept_changes: bool
 async def follow_words(console: Console, run_id: str, seen: int, calls: Sequence[ToolCall]) -> None:
     """Show a run of a fleet as it goes on, with the words of an answer while it is made, until it ends.
 
-    Args:
-        console: The terminal and the journal.
-        run_id: The run.
-        seen: How many of its entries were shown.
-        calls: The tool calls of the last turn among them, which may still be running.
+    ``seen`` of its entries were shown; the tool calls of the last turn among them may still be running.
     """
-    from maverick.fleet.events import RunEvents  # here, since Temporal's client is an extra
+    from maverick.fleet.events import RunEvents
     from maverick.fleet.store import FleetStore
     from maverick.fleet.watching import Feed
     from maverick.journal import PostgresJournal
@@ -98,3 +88,36 @@ async def follow_words(console: Console, run_id: str, seen: int, calls: Sequence
     finally:
         await feed.aclose()
         console.screen.end_line()
+
+
+async def move_run(
+    console: Console, *, run_id: str, to: str, temporal: str | None, db: str | None, tls: bool
+) -> int:
+    """Have a fleet continue a run, or take it back to this machine."""
+    from maverick.cli.fleet.connection import open_fleet
+    from maverick.fleet.moving import move_in, move_out, place_of
+    from maverick.journal import PostgresJournal
+
+    here = console.journal
+    async with await open_fleet(load_settings(), temporal if to == _LOCAL else to, db, tls=tls) as fleet:
+        is_same = (
+            isinstance(here, PostgresJournal) and await here.identity() == await fleet.journal.identity()
+        )
+        other = None if is_same else here
+        if to == _LOCAL:
+            place = here.name if isinstance(here, PostgresJournal) else _file(here)
+            await move_out(fleet, run_id, other, place)
+        else:
+            place = place_of(fleet)
+            await move_in(fleet, run_id, other)
+    then = f" Continue it with: {console.command('resume', run_id)}" if to == _LOCAL else ""
+    console.report(
+        {"run_id": run_id, "moved_to": place}, printable(f"The run {run_id} is now in {place}.{then}")
+    )
+    return SUCCESS
+
+
+def _file(journal: Journal) -> str:
+    """What a journal is called where a run is looked for that was moved to it."""
+    assert isinstance(journal, SqliteJournal)  # noqa: S101 - what an address can name
+    return f"{platform.node()}:{journal.path}"

@@ -1,4 +1,4 @@
-"""``maverick runs list``: the newest runs, and where each of them stands."""
+"""``maverick runs list`` and ``prune``: the newest runs with where each of them stands, and removing old ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from maverick.cli.exit_codes import SUCCESS
-from maverick.cli.formatting import Column, age, money
+from maverick.cli.formatting import age, columns_of, counted, money
 from maverick.cli.parser import name_lines
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import one_line
@@ -16,14 +16,7 @@ from maverick.loop.entries import ModelReplied, RunStarted
 from maverick.model import Usage
 from maverick.model.message import describe_part
 
-_COLUMNS = (
-    Column("RUN"),
-    Column("AGENT", shrinks=True),
-    Column("STATUS"),
-    Column("COST", right=True),
-    Column("AGE", right=True),
-    Column("TASK", shrinks=True),
-)
+_COLUMNS = columns_of("RUN", "AGENT…", "STATUS", ">COST", ">AGE", "TASK…")
 MOST_SUBAGENTS = 10_000
 """How many subagents of one run are looked for."""
 _ADDED_UP = 5_000
@@ -33,11 +26,7 @@ _ADDED_UP = 5_000
 async def list_runs(
     console: Console, *, status: str | None, limit: int, with_subagents: bool, names: bool
 ) -> int:
-    """List runs, newest first.
-
-    Raises:
-        InvalidInputError: There is no such status.
-    """
+    """List runs, newest first."""
     records = await console.journal.list_runs(status=_status(status), limit=limit)
     if with_subagents:
         records = [relative for record in records for relative in await family(console.journal, record)]
@@ -66,12 +55,11 @@ async def show_records(console: Console, records: Sequence[RunRecord]) -> None:
     rows = []
     for record in records:
         task, cost = await _summary(console.journal, record)
-        reason = reason_of(record)
         rows.append(
             (
                 "  " * record.agent.count("/") * (record.parent is not None) + record.run_id,
                 record.agent,
-                f"{record.status.value}: {reason}" if reason else record.status.value,
+                status_of(record),
                 cost,
                 age(now - record.created_at),
                 one_line(task),
@@ -87,7 +75,7 @@ async def _summary(journal: Journal, record: RunRecord) -> tuple[str, str]:
         async for stored in journal.read(record.run_id):
             entry = stored.entry
             if isinstance(entry, RunStarted):
-                task = " ".join(map(describe_part, entry.messages[-1].parts)) if entry.messages else ""
+                task = task_of(entry)
                 if record.entries > _ADDED_UP:
                     return task, ""
             elif isinstance(entry, ModelReplied):
@@ -95,6 +83,17 @@ async def _summary(journal: Journal, record: RunRecord) -> tuple[str, str]:
     except JournalError:  # `runs check` says what is damaged
         return task, ""
     return task, money(usage.cost_usd)
+
+
+def task_of(start: RunStarted) -> str:
+    """What a run was asked: its last message before the first turn."""
+    return " ".join(map(describe_part, start.messages[-1].parts)) if start.messages else ""
+
+
+def status_of(record: RunRecord) -> str:
+    """Where a run stands, and why."""
+    reason = reason_of(record)
+    return f"{record.status.value}: {reason}" if reason else record.status.value
 
 
 def reason_of(record: RunRecord) -> str:
@@ -111,3 +110,20 @@ def _status(name: str | None) -> RunStatus | None:
     if name not in known:
         raise InvalidInputError(f"--status: {describe_unknown('status', name, known)}", field="status")
     return RunStatus(name)
+
+
+async def prune_runs(console: Console, *, older_than: int, unfinished: bool, yes: bool) -> int:
+    """Remove old runs, or say which they would be."""
+    before = time.time() - older_than
+    found = await console.journal.old_runs(before, unfinished=unfinished)
+    removed = await console.journal.prune(before, unfinished=unfinished) if yes else 0
+    if console.as_json:
+        console.write({"runs": found, "removed": removed})
+    elif yes:
+        console.say([f"Removed {counted(removed, 'run')}, subagents included."])
+    elif found:
+        await show_records(console, found)
+        console.screen.remark(f"{counted(len(found), 'run')} would be removed. Add --yes to do it.")
+    else:
+        console.screen.remark("No run is that old.")
+    return SUCCESS

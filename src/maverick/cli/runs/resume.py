@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from maverick.agents.conversations import agent_of_run
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.named_tools import coding_registry, names_tools
-from maverick.cli.agent_lookup import find_agent, look_up, split_source
-from maverick.cli.executor import drive_run, who_answers
+from maverick.cli.agent_lookup import find_agent, look_up, runnable, split_source, who_answers
 from maverick.cli.exit_codes import FAILURE, WAITING
 from maverick.cli.run.inputs import with_files
 from maverick.cli.run_options import RunOptions
@@ -19,33 +18,25 @@ from maverick.cli.run_printer import RunPrinter
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.in_fleet import resume_in_fleet, state_in_fleet
 from maverick.cli.settings import load_settings
-from maverick.config import MaverickConfig
+from maverick.cli.terminal_run import drive_run
+from maverick.config import AgentConfig, MaverickConfig
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.journal import Journal, RunRecord, RunStatus
 from maverick.journal.records import check_here
-from maverick.loop import AgentDefinition
+from maverick.loop import AgentDefinition, AgentResult
 from maverick.loop.events import RunEnd
 from maverick.providers.resolve import OFFLINE
 from maverick.runtime import AgentExecutor
 from maverick.runtime.replay import load_beginning
 
+Running: TypeAlias = Coroutine[Any, Any, AgentResult[Any]]
+"""A run in progress."""
+
 
 async def resume_run(
-    console: Console,
-    *,
-    run_id: str,
-    agents: str | None,
-    accept_changes: bool,
-    **different: Any,
+    console: Console, *, run_id: str, agents: str | None, accept_changes: bool, **different: Any
 ) -> int:
-    """Resume a run.
-
-    Raises:
-        RunNotFoundError: There is no such run.
-        RunMovedError: It was moved to another journal; the message names it.
-        RunChangedError: The agent has changed, and that was not accepted.
-        InvalidInputError: The run is a subagent's, or its agent cannot be loaded.
-    """
+    """Resume a run."""
     record = await console.journal.get(run_id)
     if record.parent is not None:
         raise InvalidInputError(
@@ -63,32 +54,12 @@ async def resume_run(
 async def continue_run(
     console: Console, run_id: str, agents: str | None, changes: RunOptions, *, accept_changes: bool = False
 ) -> int:
-    """Go on with a run of this journal, in the terminal; returns the exit code.
+    """Go on with a run of this journal, in the terminal; returns the exit code."""
 
-    Raises:
-        RunChangedError: The agent has changed, and that was not accepted.
-        InvalidInputError: Its agent cannot be loaded.
-    """
-    record = await console.journal.get(run_id)
-    config = load_settings(asks=True, as_json=console.as_json)
-    found, agent = agent_of(record, agents, config)
-    model = await model_of_run(console.journal, run_id, found, agent, changes, config)
-    definition = changes.applied_to(agent, model)
-    streams = definition.output_config is None
-    printer = RunPrinter(
-        console, changes, agents, definition.run_config, run_id, streams=streams, plain=model == OFFLINE
-    )
-    return await drive_run(
-        printer,
-        replace(found, agent=definition),
-        config,
-        console.journal,
-        changes,
-        lambda executor, stop, listen: executor.resume(
-            run_id, definition, signal=stop, on_activity=listen, accept_changes=accept_changes
-        ),
-        record.user_id,
-    )
+    def resume(executor: AgentExecutor, definition: AgentDefinition[Any], **running: Any) -> Running:
+        return executor.resume(run_id, definition, accept_changes=accept_changes, **running)
+
+    return await _drive(console, run_id, agents, changes, resume, is_same_run=True)
 
 
 async def fork_run(
@@ -102,57 +73,58 @@ async def fork_run(
     new_id: str | None,
     **different: Any,
 ) -> int:
-    """Run again from a turn on.
-
-    Raises:
-        RunNotFoundError: There is no such run.
-        InvalidInputError: It has no such turn, or its agent cannot be loaded.
-    """
+    """Run again from a turn on."""
     if attach and edit is None:
         raise InvalidInputError('--attach: files go with a message. Add: --edit "…"', field="edit")
     message = edit if edit is None else with_files(edit, attach)
+
+    def fork(executor: AgentExecutor, definition: AgentDefinition[Any], **running: Any) -> Running:
+        return executor.fork(run_id, definition, turn=turn, edit=message, new_run_id=new_id, **running)
+
+    return await _drive(console, run_id, agents, RunOptions.from_options(different), fork)
+
+
+async def _drive(
+    console: Console,
+    run_id: str,
+    agents: str | None,
+    changes: RunOptions,
+    start: Callable[..., Running],
+    *,
+    is_same_run: bool = False,
+) -> int:
+    """Go on from what a run has done, in the same run or in a new one."""
     config = load_settings(asks=True, as_json=console.as_json)
-    changes = RunOptions.from_options(different)
     record = await console.journal.get(run_id)
     found, agent = agent_of(record, agents, config)
     model = await model_of_run(console.journal, run_id, found, agent, changes, config)
     definition = changes.applied_to(agent, model)
-    streams = definition.output_config is None
-    # The new run is not known by its file: that is named again where it is to be resumed.
-    agents = agents or file_of_run(run_id)
     printer = RunPrinter(
-        console, changes, agents, definition.run_config, streams=streams, plain=model == OFFLINE
+        console,
+        changes,
+        # A new run is not known by its file: that is named again where it is to be resumed.
+        agents if is_same_run else agents or file_of_run(run_id),
+        definition.run_config,
+        run_id if is_same_run else "",
+        streams=definition.output_config is None,
+        plain=model == OFFLINE,
     )
     return await drive_run(
         printer,
         replace(found, agent=definition),
         config,
-        console.journal,
-        changes,
-        lambda executor, stop, listen: executor.fork(
-            run_id, definition, turn=turn, edit=message, new_run_id=new_id, signal=stop, on_activity=listen
-        ),
+        lambda executor, stop, listen: start(executor, definition, signal=stop, on_activity=listen),
         record.user_id,
     )
 
 
 async def replay_run(console: Console, *, run_id: str, agents: str | None) -> int:
-    """Tell a run again, from the journal alone.
-
-    Returns:
-        The exit code the run itself would have had.
-
-    Raises:
-        RunNotFoundError: There is no such run.
-        InvalidInputError: Its agent cannot be loaded.
-    """
+    """Tell a run again, from the journal alone; returns the exit code the run itself would have had."""
     record = await console.journal.get(run_id)
     _, definition = agent_of(record, agents, load_settings(asks=True, as_json=console.as_json))
     printer = RunPrinter(console, RunOptions(), agents, definition.run_config, run_id)
     result = None
-    # Without its MCP servers: what their tools did is in the journal.
-    tools = coding_registry(Path.cwd()) if names_tools(definition) else None
-    async with AgentExecutor(None, tools, journal=console.journal) as executor:
+    async with replaying_executor(definition, console.journal) as executor:
         async for event in executor.replay(run_id, definition):
             printer.show(event)
             # A run that was stopped may have gone on.
@@ -161,6 +133,14 @@ async def replay_run(console: Console, *, run_id: str, agents: str | None) -> in
         return await printer.conclude(result)
     await printer.leave("not ended")
     return WAITING if record.status is RunStatus.WAITING else FAILURE
+
+
+def replaying_executor(
+    definition: AgentDefinition[Any], journal: Journal, settings: AgentConfig | None = None
+) -> AgentExecutor:
+    """What plays runs back: without MCP servers, since what their tools did is in the journal."""
+    tools = coding_registry(Path.cwd()) if names_tools(definition) else None
+    return AgentExecutor(None, tools, journal=journal, settings=settings)
 
 
 async def model_of_run(
@@ -187,11 +167,7 @@ async def model_of_run(
 
 
 def file_of_run(run_id: str) -> str | None:
-    """The file of a run's agent, if it was started with one on this computer.
-
-    Raises:
-        InvalidInputError: A stranger may have replaced it.
-    """
+    """The file of a run's agent, if it was started with one on this computer."""
     named = agent_of_run(run_id.partition("/")[0])
     return None if named is None else split_source(named)[0]
 
@@ -199,18 +175,11 @@ def file_of_run(run_id: str) -> str | None:
 def agent_of(
     record: RunRecord, agents: str | None, config: MaverickConfig
 ) -> tuple[DiscoveredAgent, AgentDefinition[Any]]:
-    """A run's agent, and its definition: from the file that is named, or it was started with, or by its name.
-
-    Raises:
-        InvalidInputError: It cannot be loaded, or its runs are not kept.
-    """
+    """A run's agent, and its definition: from the file that is named, or it was started with, or by its name."""
     name = record.agent.rpartition("/")[2]
     agents = agents or file_of_run(record.run_id)
     if agents is not None and not agents.endswith(".md"):
         found = find_agent(agents, name)
     else:
         found = look_up(agents or name, config)
-    definition = found.runnable(config)
-    if definition is None:
-        raise InvalidInputError(f"The agent {name!r} is a class that has no runs.", field="agents")
-    return found, definition
+    return found, runnable(found, config)

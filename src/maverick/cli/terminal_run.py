@@ -1,4 +1,4 @@
-"""Asks the person at the terminal whether a tool call may be made."""
+"""A run at the terminal: drives it to its end, and asks the person whether a tool call may be made."""
 
 from __future__ import annotations
 
@@ -6,14 +6,22 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from maverick.agents.discovery import DiscoveredAgent
+from maverick.agents.running import agent_executor
 from maverick.cli.formatting import counted
-from maverick.cli.run_printer import RunPrinter
+from maverick.cli.run_printer import RunPrinter, watch
 from maverick.cli.screen import Screen, one_line, printable
+from maverick.config import MaverickConfig
+from maverick.loop import AgentDefinition, AgentResult
+from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest, Approver
 from maverick.runtime.consent import CallPreview, Grants, GrantScope, consent
+from maverick.runtime.event_log import Listener
 
 _YES = ("y", "yes")
 _NO = ("n", "no", "")
@@ -32,16 +40,37 @@ _HOW = (
 )
 
 
-def terminal_approver(printer: RunPrinter, folder: Path | None) -> Approver | None:
-    """The function that asks the user, if there is a terminal.
+async def drive_run(
+    printer: RunPrinter,
+    found: DiscoveredAgent,
+    config: MaverickConfig,
+    start: Callable[[AgentExecutor, AbortSignal, Listener], Coroutine[Any, Any, AgentResult[Any]]],
+    user_id: str | None = None,
+) -> int:
+    """Run an agent, with what the options of the command change about it, to its end; returns the exit code.
 
-    Args:
-        printer: Prints the run.
-        folder: The folder the agent works in; without one, its tools run elsewhere.
-
-    Raises:
-        ConfigError: The file with what the user has always allowed is damaged.
+    ``start`` starts, resumes or forks the run; ``user_id`` is the user it acts for, if it was started for one.
     """
+    async with agent_executor(
+        found,
+        config,
+        printer.console.journal if printer.kept else None,
+        user_id=user_id,
+        mode=printer.changes.mode,
+        approve=terminal_approver(printer, Path.cwd()),
+        on_output=printer.hear,
+        on_remark=printer.console.screen.remark,
+    ) as executor:
+        result = await watch(printer, partial(start, executor))
+    if type(found.agent) is not AgentDefinition:
+        from maverick.cli.run.class_agent import with_words  # here, since few agents are classes
+
+        result = with_words(result, as_json=printer.console.as_json)
+    return await printer.conclude(result)
+
+
+def terminal_approver(printer: RunPrinter, folder: Path | None) -> Approver | None:
+    """The function that asks the user, if there is a terminal; without a folder, the agent's tools run elsewhere."""
     if printer.console.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     asking, grants = asyncio.Lock(), Grants(folder or Path.cwd())
@@ -131,16 +160,12 @@ def _forget_typed() -> None:
 
 
 async def _answer(screen: Screen, choices: str) -> str:
-    screen.prompt(choices)
-    return (await _typed_line()).strip()
-
-
-async def _typed_line() -> str:
     """A line from the keyboard; unlike reading in a thread, waiting for it can be cancelled."""
+    screen.prompt(choices)
     loop, arrived = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(sys.stdin.fileno(), arrived.set)
     try:
         await arrived.wait()
     finally:
         loop.remove_reader(sys.stdin.fileno())
-    return os.read(sys.stdin.fileno(), 4096).decode(errors="replace")
+    return os.read(sys.stdin.fileno(), 4096).decode(errors="replace").strip()

@@ -4,47 +4,37 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from maverick.agents.named_tools import coding_registry, names_tools
 from maverick.agents.running import agent_executor
-from maverick.cli.agent_lookup import look_up
-from maverick.cli.eval.baseline import keep_report, last_report, report_in
-from maverick.cli.eval.suites import Suite, read_suites, runnable
+from maverick.cli.agent_lookup import look_up, runnable
+from maverick.cli.eval_suites import Suite, read_suites
 from maverick.cli.exit_codes import FAILURE, SIGNALLED, SUCCESS
-from maverick.cli.formatting import Column, duration, money
+from maverick.cli.formatting import columns_of, duration, money
 from maverick.cli.progress import Progress
 from maverick.cli.runs.console import Console
+from maverick.cli.runs.resume import replaying_executor
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
 from maverick.cli.stop_signals import on_stop_signals
 from maverick.config import MaverickConfig
+from maverick.config.own_files import own_folder, replace_file
 from maverick.evals import Attempt, CaseReport, Report, Status, evaluate
 from maverick.evals.cases_file import CasesForm, case_from_result, dump_cases
 from maverick.evals.evaluation import BUDGET_SPENT, recorded_result
-from maverick.exceptions import InvalidInputError
-from maverick.journal import Journal
+from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.journal.opening import open_journal
-from maverick.loop import AgentDefinition
 from maverick.runtime import AbortSignal, AgentExecutor
 
-_COLUMNS = (
-    Column("CASE", shrinks=True),
-    Column("RESULT"),
-    Column("PASSED", right=True),
-    Column("LAST TIME", right=True),
-    Column("TURNS", right=True),
-    Column("COST", right=True),
-    Column("TIME", right=True),
-)
+_COLUMNS = columns_of("CASE…", "RESULT", ">PASSED", ">LAST TIME", ">TURNS", ">COST", ">TIME")
 _BAR = 20
 _LEAST = 1e-9
 """The smallest budget; without any, nothing is run."""
@@ -55,25 +45,17 @@ _HEADER = """\
 
 
 def evaluate_files(options: argparse.Namespace) -> int:
-    """Evaluate files of cases, or write cases made of runs.
-
-    Raises:
-        InvalidInputError: Neither or both were asked for, or a file is wrong.
-    """
+    """Evaluate files of cases, or write cases made of runs."""
     if bool(options.files) == bool(options.from_runs):
-        raise InvalidInputError(
-            "Name one or more files of cases, or else runs with --from-runs.", field="files"
-        )
+        problem = "Name one or more files of cases, or else runs with --from-runs."
+        raise InvalidInputError(problem, field="files")
     config = load_settings(asks=True, as_json=options.as_json)
-    screen = Screen.of_process(interactive=False)
-    if options.from_runs:
-        return asyncio.run(_write_cases(options, config, screen))
-    return asyncio.run(_evaluate(read_suites(options, config, screen), options, config, screen))
+    work = _write_cases if options.from_runs else _evaluate
+    return asyncio.run(work(options, config, Screen.of_process()))
 
 
-async def _evaluate(
-    suites: Sequence[Suite], options: argparse.Namespace, config: MaverickConfig, screen: Screen
-) -> int:
+async def _evaluate(options: argparse.Namespace, config: MaverickConfig, screen: Screen) -> int:
+    suites = read_suites(options, config, screen)
     stop, spent, passed = AbortSignal(), 0.0, True
     async with open_journal(options.journal or config.journal.get_secret_value()) as journal:
         console = Console(journal, screen, options.as_json, options.journal)
@@ -98,18 +80,16 @@ async def _evaluate_suite(
     spent: float,
 ) -> Report:
     left = None if options.max_cost_usd is None else max(options.max_cost_usd - spent, _LEAST)
-    earlier = (
-        last_report(suite.file)
-        if options.compare is None
-        else report_in(options.compare, suite.definition.name)
-    )
-    executing: AbstractAsyncContextManager[AgentExecutor] = (
-        agent_executor(
-            suite.found, config, console.journal, mode=options.mode, on_remark=console.screen.remark
-        )
-        if suite.live
-        else _replaying(suite.definition, config, console.journal)
-    )
+    if options.compare is None:
+        earlier = last_report(suite.file)
+    else:
+        earlier = report_in(options.compare, suite.definition.name)
+    executing: AbstractAsyncContextManager[AgentExecutor]
+    if suite.live:
+        remark = console.screen.remark
+        executing = agent_executor(suite.found, config, console.journal, mode=options.mode, on_remark=remark)
+    else:
+        executing = replaying_executor(suite.definition, console.journal, config.agent)
     async with executing as executor, _progress(console, len(suite.cases) * options.repeat) as on_attempt:
         report = await evaluate(
             suite.definition,
@@ -125,21 +105,13 @@ async def _evaluate_suite(
         )
     keep_report(suite.file, report)
     if console.as_json:
-        changes = (
-            {}
-            if earlier is None
-            else {"regressions": report.regressions(earlier), "fixed": report.fixed(earlier)}
-        )
+        changes = {}
+        if earlier is not None:
+            changes = {"regressions": report.regressions(earlier), "fixed": report.fixed(earlier)}
         console.write({"file": suite.file, **msgspec.json.decode(report.to_json()), **changes})
     else:
         _show(console, suite.file, report, earlier)
     return report
-
-
-def _replaying(definition: AgentDefinition[Any], config: MaverickConfig, journal: Journal) -> AgentExecutor:
-    """What plays runs back: without MCP servers, since what their tools did is in the journal."""
-    tools = coding_registry(Path.cwd()) if names_tools(definition) else None
-    return AgentExecutor(None, tools, journal=journal, settings=config.agent)
 
 
 def _show(console: Console, file: str, report: Report, earlier: Report | None) -> None:
@@ -183,26 +155,21 @@ def _rate(case: CaseReport | None) -> str:
 async def _progress(console: Console, total: int) -> AsyncIterator[Callable[[str, Attempt], None]]:
     """Shows how far it is: a bar on a terminal, a line for each attempt elsewhere, nothing beside JSON."""
     done: list[Status] = []
-    bar = Progress(sys.stderr, lambda: True, lambda: console.width)
+    bar = Progress(sys.stderr, lambda: True)
     has_bar = sys.stderr.isatty() and not console.as_json
 
     def on_attempt(name: str, attempt: Attempt) -> None:
         done.append(attempt.status)
-        bar.note(_drawn(done, total))
+        filled = _BAR * len(done) // total
+        failed = sum(status is not Status.PASSED for status in done)
+        drawn = f"{'█' * filled}{'░' * (_BAR - filled)} {len(done)}/{total}"
+        bar.note(f"{drawn}{f', {failed} failed' if failed else ''}")
         if not has_bar and not console.as_json:
             console.screen.remark(f"[{len(done)}/{total}] {attempt.status.value}: {name}")
 
     bar.doing("evaluating")
     async with bar if has_bar else nullcontext():
         yield on_attempt
-
-
-def _drawn(done: Sequence[Status], total: int) -> str:
-    filled = _BAR * len(done) // total
-    failed = sum(status is not Status.PASSED for status in done)
-    return (
-        f"{'█' * filled}{'░' * (_BAR - filled)} {len(done)}/{total}{f', {failed} failed' if failed else ''}"
-    )
 
 
 async def _write_cases(options: argparse.Namespace, config: MaverickConfig, screen: Screen) -> int:
@@ -216,10 +183,49 @@ async def _write_cases(options: argparse.Namespace, config: MaverickConfig, scre
             )
         named = options.agent or agents.pop()
         definition = runnable(look_up(named, config), config)
-        async with _replaying(definition, config, journal) as executor:
+        async with replaying_executor(definition, journal, config.agent) as executor:
             cases = [
                 case_from_result(run_id, await recorded_result(executor, run_id, definition))
                 for run_id in options.from_runs
             ]
     screen.say(_HEADER + dump_cases(CasesForm(agent=named, cases=cases)))
     return SUCCESS
+
+
+def last_report(file: str) -> Report | None:
+    """The last evaluation of a file of cases, if there was one that can still be read."""
+    try:
+        return Report.from_json(_place(file).read_bytes())
+    except (OSError, InvalidInputError, ConfigError):  # it is for comparison only
+        return None
+
+
+def keep_report(file: str, report: Report) -> None:
+    """Keep an evaluation; of cases that were not run, what is known stays.
+
+    A folder that cannot be written to is no reason to fail: the next evaluation has less to compare with.
+    """
+    try:
+        replace_file(_place(file), report.updating(last_report(file)).to_json())
+    except (OSError, ConfigError):
+        return
+
+
+def report_in(file: str, agent: str) -> Report:
+    """The report on an agent in a file that ``maverick eval --json`` has written."""
+    try:
+        lines = Path(file).read_bytes().splitlines()
+    except OSError as error:
+        problem = f"--compare: {file} could not be read: {error.strerror}."
+        raise InvalidInputError(problem, field="compare", cause=error) from error
+    reports = [Report.from_json(line) for line in lines if line.strip()]
+    for report in reports:
+        if report.agent == agent:
+            return report
+    raise InvalidInputError(f"--compare: {file} has no evaluation of the agent {agent!r}.", field="compare")
+
+
+def _place(file: str) -> Path:
+    path = Path(file).resolve()
+    digest = hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    return own_folder() / "evals" / f"{path.stem}-{digest}.json"

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.python_source import load_python
-from maverick.cli.agent_lookup import look_up, split_source
-from maverick.cli.executor import explain_stand_in, who_answers
+from maverick.cli.agent_lookup import explain_stand_in, look_up, runnable, split_source, who_answers
 from maverick.cli.run_options import RunOptions
 from maverick.cli.screen import Screen
 from maverick.config import MaverickConfig
@@ -36,12 +35,7 @@ class Suite(NamedTuple):
 
 
 def read_suites(options: argparse.Namespace, config: MaverickConfig, screen: Screen) -> list[Suite]:
-    """The cases that were asked for, file by file.
-
-    Raises:
-        InvalidInputError: A file is missing, wrong or not trusted, or no case has the name that was asked for.
-        ConfigError: A model cannot be reached.
-    """
+    """The cases that were asked for, file by file."""
     if options.judge_model is not None:
         resolve(config.agent, wanted=options.judge_model).check()
     suites = []
@@ -55,18 +49,6 @@ def read_suites(options: argparse.Namespace, config: MaverickConfig, screen: Scr
         names = ", ".join(options.only) or "any name"
         raise InvalidInputError(f"No case has the name {names}.", field="only")
     return suites
-
-
-def runnable(found: DiscoveredAgent, config: MaverickConfig) -> AgentDefinition[Any]:
-    """What runs an agent.
-
-    Raises:
-        InvalidInputError: It is a class that has no runs.
-    """
-    definition = found.runnable(config)
-    if definition is None:
-        raise InvalidInputError(f"The agent {found.name!r} is a class that has no runs.", field="agent")
-    return definition
 
 
 def _suite(

@@ -1,1 +1,0 @@
-"""``maverick eval``: cases for agents, run and compared with the last time."""
