@@ -96,14 +96,9 @@ def load_cases(path: str | Path) -> list[Case]:
 
 
 class CasesFile:
-    """A YAML file of cases.
+    """A YAML file of cases. What is wrong with it is an ``InvalidInputError`` that names the line and the field.
 
-    Args:
-        path: The file.
-        trusted: Whether Python functions and agents in files that it names may be loaded.
-
-    Raises:
-        InvalidInputError: It is missing or wrong; the message names the line and the field.
+    Python functions and agents in files that it names are only loaded if it is trusted.
     """
 
     def __init__(self, path: Path, *, trusted: bool = True) -> None:
@@ -123,11 +118,7 @@ class CasesFile:
         return str(self.path.parent / agent)
 
     def cases(self) -> list[Case]:
-        """Its cases.
-
-        Raises:
-            InvalidInputError: A check is wrong; the message names the line.
-        """
+        """Its cases."""
         shared = self._checks("$", self._form.checks)
         return [self._case(f"$.cases[{n}]", form, shared) for n, form in enumerate(self._form.cases)]
 

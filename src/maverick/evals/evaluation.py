@@ -233,12 +233,7 @@ class _Evaluation:
 async def recorded_result(
     executor: AgentExecutor, run_id: str, agent: AgentDefinition[Any]
 ) -> AgentResult[Any]:
-    """How a run ended, from its journal alone: no model is called, and no tool is run.
-
-    Raises:
-        RunNotFoundError: There is no such run.
-        InvalidInputError: It has not ended, or the executor has no journal.
-    """
+    """How a run ended, if it has, from its journal alone: no model is called, and no tool is run."""
     result: AgentResult[Any] | None = None
     async for event in executor.replay(run_id, agent):
         if event.run_id == run_id:  # and not that of a subagent

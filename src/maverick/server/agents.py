@@ -78,16 +78,9 @@ class Agents:
     def check(
         self, name: str, question: Question, kept: Mapping[str, Any] | None, *, is_first: bool
     ) -> Mapping[str, Any] | None:
-        """The inputs with which an agent answers a message.
+        """The inputs with which the agent of a conversation answers a message; ``kept`` are those of the first message.
 
-        Args:
-            name: The agent of the conversation.
-            question: What is said.
-            kept: What the agent was given with the first message.
-            is_first: Whether this is the first one.
-
-        Raises:
-            RequestRefusedError: The agent is another one or not there, or its inputs are missing or wrong.
+        What is for another agent, or has wrong inputs, is refused.
         """
         if question.agent not in (None, name):
             raise _invalid(

@@ -58,12 +58,8 @@ class AnswerMaker:
     ) -> AnswerBody:
         """Make an answer and save it. One whose run was begun before is continued.
 
-        Args:
-            job: What is to be answered.
-            signal: Stops it when it is aborted.
-            on_activity: Receives the events of its run.
-            last_event: Says which number the last event of its stream has, once it is complete.
-            filtered: Whether the events have only the words that the user gets, or all of the model's.
+        ``last_event`` says which number the last event of its stream has, once it is complete. If the events are
+        ``filtered``, they have only the words that the user gets, and not all of the model's.
 
         Raises:
             LeaseLostError: Another process has taken the run over.

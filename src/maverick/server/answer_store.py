@@ -225,11 +225,7 @@ class AnswerStore:
         return body.model_copy(update={"message_id": number, "created_at": at})
 
     def get(self, user_id: str, run_id: str) -> tuple[AnswerRecord, AnswerBody | AnswerJob]:
-        """An answer as it is saved, or what is needed to make it if it is in progress.
-
-        Raises:
-            RequestRefusedError: The user has no such answer.
-        """
+        """An answer of the user as it is saved, or what is needed to make it if it is in progress."""
         with owned_session(self._session_factory, user_id) as session:
             record = AnswerRecords(session, user_id).get(run_id)
             if record is None:

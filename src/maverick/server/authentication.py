@@ -29,11 +29,7 @@ class Authentication(Protocol):
     """Says who makes a request."""
 
     async def user(self, request: Request) -> Principal:
-        """The user who makes a request.
-
-        Raises:
-            RequestRefusedError: Nobody is signed in, or another site made the browser send it.
-        """
+        """The user who makes a request; refused if no one is signed in, or another site made the browser send it."""
 
     async def is_over(self, request: Request, user: Principal) -> bool:
         """Whether a user's session has ended since their request."""
@@ -110,9 +106,6 @@ class LocalSignIn:
     """Signs the person in who has the token of the address: from this machine, and once for each token.
 
     The token is in the fragment of the address, which browsers send to no server and no log has.
-
-    Args:
-        principal: The person whose machine it is.
     """
 
     def __init__(self, principal: Principal) -> None:
@@ -126,11 +119,7 @@ class LocalSignIn:
         return f"{url}#token={self._token}"
 
     def use(self, request: Request, token: str) -> Principal:
-        """The person whom a token is for, which is used up.
-
-        Raises:
-            RequestRefusedError: It is not the token, or the request comes from elsewhere.
-        """
+        """The person whom a token is for, which is used up; refused if it is another token, or comes from elsewhere."""
         is_direct = "X-Forwarded-For" not in request.headers  # a proxy's clients are elsewhere
         is_here = is_direct and request.client is not None and is_loopback(request.client.host)
         is_right = hmac.compare_digest(token.encode(), self._token.encode())
@@ -187,12 +176,7 @@ def _token(request: Request) -> str:
 def refuse_other_sites(request: Request, *, known: bool = False) -> None:
     """Refuse requests from pages of other sites (CSRF), by headers that browsers set and pages cannot change.
 
-    Args:
-        request: The request.
-        known: Whether the headers must prove that a page of this server made it; programs send none.
-
-    Raises:
-        RequestRefusedError: Another site made it.
+    If it has to be ``known``, the headers must prove that a page of this server made it; programs send none.
     """
     origin = request.headers.get("Origin")
     is_from_here = origin is not None and origin.partition("://")[2] == request.headers.get("Host")

@@ -135,11 +135,7 @@ _bearer = HTTPBearer(
 async def signed_in(
     request: Request, service: Service, _: Annotated[object, Depends(_bearer)] = None
 ) -> Principal:
-    """The user who makes a request.
-
-    Raises:
-        RequestRefusedError: The request is not authenticated, or there were too many.
-    """
+    """The user who makes a request; refused without one, or after too many."""
     principal = await service.authentication.user(request)
     service.requests.take(principal.user_id)
     return principal

@@ -153,11 +153,7 @@ class Answer:
         return newest.data["status"] if newest is not None and newest.name == EventName.DONE else ""
 
     async def body(self) -> Mapping[str, Any]:
-        """The :class:`AnswerBody` as JSON values, as soon as the answer has ended.
-
-        Raises:
-            RequestRefusedError: The server was shut down first.
-        """
+        """The :class:`AnswerBody` as JSON values, as soon as the answer has ended; refused if the server ends first."""
         await self.log.closed()
         newest = self.log.newest
         if newest is None or newest.name != EventName.DONE:

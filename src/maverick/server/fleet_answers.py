@@ -182,12 +182,9 @@ class _Stream:
         """What happened beside the words, and is not repeated in another attempt."""
 
     def begin(self, words: Filter, base: int, *, in_turns: bool) -> None:
-        """Begin, unless it has.
+        """Begin, unless it has, after the event before a decision that the answer waited for.
 
-        Args:
-            words: Filters the events as the user gets them.
-            base: The number of the last event before a decision that the answer waited for.
-            in_turns: Whether each turn's words are their own, and the answer is the last.
+        The words are filtered as the user gets them. If each turn's words are their own, the answer is the last.
         """
         if self._put is None:
             self._filter, self._base, self._in_turns = words, base, in_turns

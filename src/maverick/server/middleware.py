@@ -36,11 +36,7 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 class BodyLimit:
     """Refuses a body that is too large, whatever its headers say.
 
-    Args:
-        app: The application.
-        most: The largest body, in bytes.
-        most_signed_in: The largest body at paths that take more from a user who is signed in.
-        verify: Makes sure that a request is of such a user, or raises ``RequestRefusedError``.
+    Some paths take more from a user who is signed in; ``verify`` refuses requests of others.
     """
 
     def __init__(

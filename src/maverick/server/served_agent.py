@@ -91,11 +91,7 @@ class ServedAgent:
 
     @asynccontextmanager
     async def executor(self, user_id: str | None) -> AsyncIterator[AgentExecutor]:
-        """What runs it for a user.
-
-        Raises:
-            MaverickError: It cannot be run; the message says why.
-        """
+        """What runs it for a user; if it cannot be run, the ``MaverickError`` says why."""
         opened = self._open(user_id) if self._shared is None else nullcontext(await self._shared.get())
         async with opened as executor:
             yield executor
@@ -120,11 +116,7 @@ class ServedAgent:
         ]
 
     def first_inputs(self, words: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
-        """The inputs of the first message of a conversation besides its words, checked.
-
-        Raises:
-            InvalidInputError: One is missing, unknown or of the wrong type.
-        """
+        """The inputs of the first message of a conversation besides its words, if all are there and of the right type."""
         inputs, own = dict(given or {}), self.words_input
         if own is None and words and not inputs:
             names = ", ".join(body.name for body in self.inputs())

@@ -192,11 +192,7 @@ class _ProtocolEncoder(StreamEncoder, ABC):
 
 
 class AgUiEncoder(_ProtocolEncoder):
-    """The events of the AG-UI protocol.
-
-    Args:
-        run_id: The id the client gave the run; by default ours.
-    """
+    """The events of the AG-UI protocol, with the id the client gave the run, or by default ours."""
 
     _text_types = ("TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END")
     _text_key = "messageId"
