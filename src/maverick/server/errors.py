@@ -109,11 +109,11 @@ class RequestRefusedError(AgentError):
         self.status = status
         self.code = code
         self.headers = dict(headers or {})
-        self._fields = list(fields)
+        self.wrong_fields = list(fields)
 
     def response(self) -> JSONResponse:
         """It as the response to the request."""
-        body = RefusalBody(error=Refusal(code=self.code, message=str(self), fields=self._fields))
+        body = RefusalBody(error=Refusal(code=self.code, message=str(self), fields=self.wrong_fields))
         return JSONResponse(body.model_dump(), self.status, headers=self.headers)
 
 
