@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from maverick.chat import phrases
 from maverick.chat.tables import Task, now
-from maverick.chat.task_arguments import AddTask, Description, NoArguments, PriorityName, Title
+from maverick.chat.task_arguments import AddTask, Description, PriorityName, Title, UndoChange
 from maverick.chat.task_tools import UNDO_LAST, Caller, TaskRefusedError, TaskSession
 from maverick.chat.tasks import REDO, TaskStore, state_of
 from maverick.exceptions import InvalidInputError
@@ -166,9 +166,9 @@ async def undo(user: User, service: Service, idempotency_key: IdempotencyKey = N
     """Undo the user's last change, however it was made."""
 
     def act(session: TaskSession) -> dict[str, Any]:
-        return UNDO_LAST.act(session, NoArguments())
+        return UNDO_LAST.act(session, UndoChange())
 
-    undone = await _changed(service, user, idempotency_key, UNDO_LAST.name, {}, act)
+    undone = await _changed(service, user, idempotency_key, UNDO_LAST.name, UndoChange().recorded(), act)
     return Undone(message=undone["message"])
 
 
