@@ -23,6 +23,10 @@ async def fleet(temporal_server: str, postgres_url: str) -> AsyncIterator[Fleet]
         temporal=temporal_server, journal=journal, queue=f"test-{uuid.uuid4().hex[:8]}"
     ) as fleet:
         yield fleet
+        for (
+            record
+        ) in await fleet.store.runs():  # else another test's run of the same id would find its workflow
+            await fleet.workflows.close(record.run_id)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

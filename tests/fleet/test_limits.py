@@ -136,7 +136,7 @@ async def test_a_run_whose_place_was_given_by_a_worker_that_then_died_is_woken_b
         await run.approve(asked.approval_id, by="ana")
         await eventually(lambda: is_in(fleet, run.run_id, FleetState.QUEUED))
         with monkeypatch.context() as patch:
-            patch.setattr(fleet, "offer", dies)
+            patch.setattr(fleet.workflows, "offer", dies)
             fleet.store.max_runs_per_user = 1
             await fleet.workflows.offer(await fleet.store.admit("ana"))
         await fleet.journal.database.fetch(
