@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maverick.tools.glob import PathGlob, TextGlob
+from maverick.tools.permissions.rule import PathGlob, TextGlob
 
 
 @pytest.mark.requirement("C-PERMISSIONS")

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from maverick.tools.coding.page_text import text_of_page
+from maverick.tools.coding.web import text_of_page
 
 pytestmark = pytest.mark.requirement("C-FETCH")
 

@@ -13,7 +13,7 @@ from maverick.model import Document, Image, Outcome, ToolContext
 from maverick.model.media import image_type, media_from_bytes
 from maverick.model.untrusted import mark_untrusted
 from maverick.tools.coding.workspace import Workspace
-from maverick.tools.glob import PathGlob
+from maverick.tools.permissions.rule import PathGlob
 
 SKIPPED = frozenset({".git", ".maverick", ".venv", "__pycache__", "node_modules"})
 """Folders that are only searched if they are named."""
