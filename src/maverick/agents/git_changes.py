@@ -80,34 +80,17 @@ class _Repository:
         git = find_program("git", workspace=top)
         if git is None:
             raise ProcessError("git was not found. Install it, or pass the diff.")
-        own = (git, f"--git-dir={top / '.git'}")
         asked = ("--show-object-format", "--git-path", "objects", "--git-path", "index")
-        with TemporaryDirectory() as nowhere:
-            places = await _output(top, [*own, "rev-parse", *asked], {"HOME": nowhere})
-        told = await _output(top, [*own, "config", "--null", "--get-regexp", "^core[.]"], {}, none=1)
-        form, objects, index = places.splitlines()
-        settings = (found.groups() for found in map(_HARMLESS.fullmatch, told.split("\0")) if found)
-        return cls(
-            git,
-            top,
-            top / objects,
-            top / index,
-            form,
-            tuple(f"core.{name}={value}" for name, value in settings),
-        )
+        form, objects, index = (await _rev_parse(git, top, *asked)).splitlines()
+        config = [git, f"--git-dir={top / '.git'}", "config", "--null", "--get-regexp", "^core[.]"]
+        told = (await _output(top, config, {}, none=1)).split("\0")
+        settings = tuple(f"core.{found[1]}={found[2]}" for found in map(_HARMLESS.fullmatch, told) if found)
+        return cls(git, top, top / objects, top / index, form, settings)
 
     async def tree(self, revision: str) -> str | None:
         """The name of the files at a revision; ``None`` if there is no such revision."""
-        with TemporaryDirectory() as nowhere:
-            found = await _output(
-                self.top,
-                [
-                    *(self.git, f"--git-dir={self.top / '.git'}", "rev-parse", "--verify", "--quiet"),
-                    *("--end-of-options", f"{revision}^{{tree}}"),
-                ],
-                {"HOME": nowhere},
-                none=1,
-            )
+        asked = ("--verify", "--quiet", "--end-of-options", f"{revision}^{{tree}}")
+        found = await _rev_parse(self.git, self.top, *asked, none=1)
         name = found.strip().rpartition("\n")[2]
         return name if re.fullmatch("[0-9a-f]{40,64}", name) else None
 
@@ -136,9 +119,8 @@ class _Repository:
             try:
                 for file in (self.index, *self.index.parent.glob("sharedindex.*")):
                     if file.is_file():  # opening a pipe would wait for a writer
-                        shutil.copy2(
-                            file, folder / file.name
-                        )  # when it was written tells git what to look at again
+                        # With its time, since when it was written tells git what to look at again.
+                        shutil.copy2(file, folder / file.name)
             except OSError as error:
                 raise _failure(self.top, "its index cannot be read") from error
             yield name
@@ -148,6 +130,13 @@ def _top_of(cwd: Path) -> Path | None:
     """The folder of the repository that a folder is in: git itself would believe the repository's settings."""
     folder = cwd.resolve()
     return next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
+
+
+async def _rev_parse(git: str, top: Path, *words: str, none: int = 0) -> str:
+    """What ``git rev-parse`` says of a repository, without the user's settings."""
+    argv = [git, f"--git-dir={top / '.git'}", "rev-parse", *words]
+    with TemporaryDirectory() as nowhere:
+        return await _output(top, argv, {"HOME": nowhere}, none=none)
 
 
 async def _output(cwd: Path, argv: list[str], environment: Mapping[str, str], *, none: int = 0) -> str:
