@@ -99,9 +99,8 @@ def checked(owner: type, given: dict[str, object]) -> Any:  # noqa: ANN401 - a s
         path = _PATH.search(str(error))
         name = path[1] if path is not None and path[1] in given else next(iter(given))
     expected = annotated_settings(owner)[name][1]
-    got = (
-        f"a {type(given[name]).__name__}" if name in EMPTY else repr(given[name])
-    )  # their values may be secret
+    # The values of some may be secret.
+    got = f"a {type(given[name]).__name__}" if name in EMPTY else repr(given[name])
     raise InvalidInputError(f"{name}: expected {expected}, or None for the default, got {got}.", field=name)
 
 

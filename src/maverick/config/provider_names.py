@@ -14,16 +14,8 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP = "maverick.providers"
 
 BUILT_IN_PROVIDERS = (
-    "cassette",
-    "claude",
-    "claude-code",
-    "claude-sdk",
-    "local",
-    "offline",
-    "openai",
-    "openai-chat",
-    "openai-responses",
-)
+    "cassette", "claude", "claude-code", "claude-sdk", "local", "offline", "openai", "openai-chat", "openai-responses",
+)  # fmt: skip
 """The providers of this package; how they are made is up to ``maverick.providers``."""
 
 _DOUBLES = ("scripted",)
