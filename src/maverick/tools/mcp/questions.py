@@ -66,9 +66,7 @@ def elicitation(server: str, ask: AskUser) -> ElicitationFnT:
             if not (problem := _misfit(schema, content)):
                 return types.ElicitResult(action="accept", content=content)
             again = f"{params.message[:_LONGEST_MESSAGE]} ({problem}; fill it in, or decline)"
-            if (
-                given == fields and message == again
-            ):  # they only agree, perhaps where nothing can be filled in
+            if given == fields and message == again:  # they only agree; perhaps nothing can be filled in
                 return types.ElicitResult(action="decline")
             message, fields = again, {**fields, **content}
         return types.ElicitResult(action="cancel")
