@@ -12,6 +12,7 @@ from msgspec.structs import force_setattr, replace
 
 from maverick.config.model_settings import MODEL_SETTINGS, Thinking, is_set
 from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 from maverick.model.media import Document, Image
 from maverick.model.message import Message
 from maverick.model.request import DEFAULT_CONFIG, Request, RequestConfig
@@ -161,23 +162,20 @@ def check_settings(
             if getattr(config, name) is not None:
                 _check(name, "", (), model)
     if info.max_output is not None and (config.max_tokens or 0) > info.max_output:
-        raise InvalidInputError(
-            f"max_tokens: {model} writes at most {info.max_output:,} tokens, got {config.max_tokens:,}.",
-            field="max_tokens",
-        )
+        refuse("max_tokens", f"{model} writes at most {info.max_output:,} tokens, got {config.max_tokens:,}.")
     choice = config.tool_choice
     if choice in (None, "auto", "none"):
         return
     if info.forced_tools is False:
-        raise InvalidInputError(
-            f"tool_choice: {model} cannot be made to call a tool. Leave it at 'auto', and ask for the call in the prompt.",
-            field="tool_choice",
+        refuse(
+            "tool_choice",
+            f"{model} cannot be made to call a tool. Leave it at 'auto', and ask for the call in the prompt.",
         )
     if tools is not None and (not tools or (choice != "required" and choice not in tools)):
         named = ", ".join(sorted(tools)) or "none"
-        raise InvalidInputError(
-            f"tool_choice: expected 'auto', 'none', 'required' or a tool on offer ({named}), got {choice!r}.",
-            field="tool_choice",
+        refuse(
+            "tool_choice",
+            f"expected 'auto', 'none', 'required' or a tool on offer ({named}), got {choice!r}.",
         )
 
 

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 from maverick.model.media import Blob
 from maverick.model.message import Message, Role
 
@@ -108,9 +109,7 @@ def check_conversation(messages: Sequence[Message]) -> None:
     """Refuse messages in which a tool call is not followed by its result, or a result does not follow its call."""
     if not isinstance(messages, Iterable):
         has = ", such as result.messages" if hasattr(messages, "messages") else ""
-        raise InvalidInputError(
-            f"messages: expected a list of Message{has}, got {type(messages).__name__}.", field="messages"
-        )
+        refuse("messages", f"expected a list of Message{has}, got {type(messages).__name__}.")
     open_calls: set[str] = set()
     for index, message in enumerate(messages):
         if not isinstance(message, Message):
@@ -175,12 +174,12 @@ def load_messages(data: bytes | str) -> list[Message]:
     try:
         loaded = msgspec.convert(json.loads(data), _Conversation, dec_hook=decode_blob)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError(
-            "data: expected what dump_messages() has written, whole and unchanged. Messages of a vendor's SDK are taken over "
+        refuse(
+            "data",
+            "expected what dump_messages() has written, whole and unchanged. Messages of a vendor's SDK are taken over "
             "with messages_from_anthropic(…) and messages_from_openai(…).",
-            field="data",
-            cause=error,
-        ) from error
+            error,
+        )
     if loaded.version > _VERSION:
         raise InvalidInputError(
             "The messages were written by a newer Maverick. Update Maverick.", field="data"

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 from maverick.model.media import Document, Image
 
 
@@ -177,9 +178,7 @@ def parts_of(content: str | Iterable[str | Part]) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (Text(content),) if content else ()
     if not isinstance(content, Iterable):
-        raise InvalidInputError(
-            f"content: expected a text or a sequence of parts, got {content!r}.", field="content"
-        )
+        refuse("content", f"expected a text or a sequence of parts, got {content!r}.")
     parts = tuple([Text(part) if isinstance(part, str) else part for part in content])
     for part in parts:
         if type(part) not in _PART_TYPES:

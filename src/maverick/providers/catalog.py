@@ -245,8 +245,9 @@ def _connection(
     resolved: ResolvedModel, takes: Collection[str], options: Collection[str]
 ) -> dict[str, object]:
     """The resolved key, address and timeouts, where the provider takes them and none is given."""
+    key = resolved.api_key
     found: dict[str, object] = {
-        "api_key": resolved.api_key and resolved.api_key.get_secret_value(),
+        "api_key": None if key is None else key.get_secret_value(),
         "base_url": resolved.base_url,
         "timeouts": None if "transport" in options or resolved.timeouts == Timeouts() else resolved.timeouts,
     }

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Self
 
-from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 from maverick.model.client import (
     NO_DEFAULTS,
     UNKNOWN_MODEL,
@@ -165,7 +165,7 @@ def requested_model(request: Request, own: str) -> str:
 def check_is_request(request: object) -> None:
     """Refuse what is not a request."""
     if not isinstance(request, Request):
-        raise InvalidInputError(
-            f"request: expected a Request, got {type(request).__name__}. Write Request([Message.user('…')]).",
-            field="request",
+        refuse(
+            "request",
+            f"expected a Request, got {type(request).__name__}. Write Request([Message.user('…')]).",
         )

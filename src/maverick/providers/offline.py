@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 from maverick.model.client import ModelInfo
 from maverick.model.message import Message, Role, ToolCall
 from maverick.model.request import OutputSchema, Request
@@ -106,7 +106,7 @@ class OfflineClient(Client):
 
     def __init__(self, *, pace: float = 0) -> None:
         if pace < 0:
-            raise InvalidInputError(f"pace: expected 0 or more seconds, got {pace}.", field="pace")
+            refuse("pace", f"expected 0 or more seconds, got {pace}.")
         self.model = "offline:"
         self._pace = pace
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
-from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 from maverick.model import ModelInfo, Price
 from maverick.model.client import UNKNOWN_MODEL
 from maverick.telemetry import logger
@@ -44,9 +44,9 @@ class PriceTable:
         self._prices = dict(prices or {})
         for model, price in self._prices.items():
             if not isinstance(price, Price):
-                raise InvalidInputError(
-                    f"prices: expected a Price for {model!r}, such as Price(input=1, output=2), got {price!r}.",
-                    field="prices",
+                refuse(
+                    "prices",
+                    f"expected a Price for {model!r}, such as Price(input=1, output=2), got {price!r}.",
                 )
 
     def find(self, model: str) -> ModelInfo:

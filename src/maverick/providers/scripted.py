@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 from msgspec.structs import replace as replace_fields
 
 from maverick.exceptions import InvalidInputError
-from maverick.misuse import explained
+from maverick.misuse import explained, refuse
 from maverick.model.client import UNKNOWN_MODEL, ModelInfo
 from maverick.model.message import Part, Text, Thought, ToolCall, describe_part
 from maverick.model.request import Request
@@ -148,9 +148,8 @@ class ScriptedClient(Client):
         """Every request that was made, in order."""
         self._info = info
         if isinstance(script, str):
-            raise InvalidInputError(
-                f"script: expected a list of turns, got a text. Write ScriptedClient([reply({script!r})]).",
-                field="script",
+            refuse(
+                "script", f"expected a list of turns, got a text. Write ScriptedClient([reply({script!r})])."
             )
         self._function = script if callable(script) else None
         numbers = count(1)
@@ -245,9 +244,7 @@ def _deltas(response: Response, chunks: Sequence[str] | None) -> tuple[TextDelta
     if chunks is None:
         return tuple(deltas_of(response))
     if "".join(chunks) != response.content:
-        raise InvalidInputError(
-            f"chunks: expected pieces that add up to the text {response.content!r}.", field="chunks"
-        )
+        refuse("chunks", f"expected pieces that add up to the text {response.content!r}.")
     thoughts = (delta for delta in deltas_of(response) if isinstance(delta, ThinkingDelta))
     return (*thoughts, *map(TextDelta, chunks))
 

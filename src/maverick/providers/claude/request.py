@@ -12,7 +12,8 @@ from typing import Any
 
 from msgspec import Raw
 
-from maverick.exceptions import InvalidInputError, describe_unknown
+from maverick.exceptions import describe_unknown
+from maverick.misuse import refuse
 from maverick.model import Opaque, Request, RequestConfig, Tool
 from maverick.providers.claude.messages import Conversation
 from maverick.providers.http.wire_json import HeadCache, add_extra, encode, encode_tools, encoded_conversation
@@ -132,10 +133,10 @@ def _limit(request: Request) -> int:
     limit = config.max_tokens or DEFAULT_MAX_TOKENS
     if type(config.thinking) is int and config.thinking >= limit:
         if config.max_tokens:
-            raise InvalidInputError(
-                f"thinking: a budget of {config.thinking} tokens leaves none of max_tokens ({limit}) for the answer. "
+            refuse(
+                "thinking",
+                f"a budget of {config.thinking} tokens leaves none of max_tokens ({limit}) for the answer. "
                 "Raise max_tokens, or lower the budget.",
-                field="thinking",
             )
         limit += config.thinking
     return max(limit, _LEAST_SUMMARY_TOKENS) if request.compact else limit
@@ -170,10 +171,10 @@ def _tool_choice(request: Request) -> dict[str, str] | None:
     if request.compact:
         return None
     if config.thinking not in {None, "off"}:
-        raise InvalidInputError(
-            f"tool_choice: Claude cannot be made to call a tool ({config.tool_choice!r}) while it thinks. "
+        refuse(
+            "tool_choice",
+            f"Claude cannot be made to call a tool ({config.tool_choice!r}) while it thinks. "
             'Set tool_choice="auto" or thinking="off".',
-            field="tool_choice",
         )
     if config.tool_choice == "required":
         return {"type": "any"}
@@ -203,9 +204,9 @@ def _server_tool(tool: str | dict[str, Any]) -> Mapping[str, Any]:
     if not isinstance(tool, str):
         return tool
     if tool not in _SERVER_TOOLS:
-        raise InvalidInputError(
-            f"server_tools: {describe_unknown('tool', tool, list(_SERVER_TOOLS))} Another one is given as Claude documents it.",
-            field="server_tools",
+        refuse(
+            "server_tools",
+            f"{describe_unknown('tool', tool, list(_SERVER_TOOLS))} Another one is given as Claude documents it.",
         )
     return _SERVER_TOOLS[tool]
 
@@ -213,7 +214,7 @@ def _server_tool(tool: str | dict[str, Any]) -> Mapping[str, Any]:
 def _betas(extra: Mapping[str, Any]) -> Sequence[str]:
     betas = extra.get("betas", ())
     if not isinstance(betas, list | tuple) or not all(isinstance(beta, str) for beta in betas):
-        raise InvalidInputError("extra: expected a list of texts as 'betas'.", field="extra")
+        refuse("extra", "expected a list of texts as 'betas'.")
     return betas
 
 

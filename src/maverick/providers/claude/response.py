@@ -224,7 +224,9 @@ class MessageAccumulator(StreamAccumulator):
 
     def _near_end(self, event: _Event, data: bytes) -> None:
         self._stop_reason = event.delta.stop_reason
-        self._usage = _merged(self._usage, event.usage)
+        # Later counts are totals, and replace earlier ones where they are given.
+        counts = zip(msgspec.structs.astuple(self._usage), msgspec.structs.astuple(event.usage), strict=True)
+        self._usage = _Usage(*(old if new is None else new for old, new in counts))
         if b'"container"' in data:
             self._container = self._delta_in(data).get("container")
 
@@ -270,12 +272,6 @@ class MessageAccumulator(StreamAccumulator):
             if event.type == "content_block_delta" and type(kind) is str and kind not in _DELTA_TYPES:
                 return _Event(event.type, event.index if type(event.index) is int else -1, Delta(kind))
         raise self._exchange.malformed("an event that is not valid", data) from None
-
-
-def _merged(before: _Usage, after: _Usage) -> _Usage:
-    """The counts of a stream: later ones are totals, and replace earlier ones where they are given."""
-    counts = zip(msgspec.structs.astuple(before), msgspec.structs.astuple(after), strict=True)
-    return _Usage(*(old if new is None else new for old, new in counts))
 
 
 def _response(

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
-from maverick.exceptions import AgentError, InvalidInputError, TimeoutError
+from maverick.exceptions import AgentError, TimeoutError
+from maverick.misuse import refuse
 from maverick.providers.claude_cli.session import CliSession
 
 S = TypeVar("S", bound=CliSession)
@@ -27,7 +28,7 @@ class SessionPool:
 
     def __init__(self, size: int = DEFAULT_SIZE, *, keep: bool = True) -> None:
         if size < 1:
-            raise InvalidInputError(f"size: expected 1 or more, got {size!r}.", field="size")
+            refuse("size", f"expected 1 or more, got {size!r}.")
         self.keep = keep
         """Whether finished sessions are kept."""
         self._size = size

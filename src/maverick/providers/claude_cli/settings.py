@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from maverick.config.model_settings import ThinkingMode, is_set
 from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 from maverick.model import Request, RequestConfig, Tool
 from maverick.providers.claude_cli.options import build_options
 from maverick.providers.claude_cli.pool import SessionPool
@@ -130,10 +131,10 @@ def cli_thinking(mode: ThinkingMode) -> dict[str, Any]:
     if isinstance(mode, int):
         return {"type": "enabled", "budget_tokens": mode}
     if mode == "between_tools":
-        raise InvalidInputError(
-            "thinking: the Claude Code CLI takes 'adaptive', 'off' or a number of tokens, not 'between_tools'. "
+        refuse(
+            "thinking",
+            "the Claude Code CLI takes 'adaptive', 'off' or a number of tokens, not 'between_tools'. "
             "Choose one of them, or use 'claude:…'.",
-            field="thinking",
         )
     return {"type": "adaptive" if mode == "adaptive" else "disabled"}
 

@@ -32,6 +32,7 @@ from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITra
 from maverick.config.programs import find_program, is_out_of_reach
 from maverick.exceptions import AgentError, InvalidInputError, ProcessError
 from maverick.exceptions import CLINotFoundError as OurCLINotFoundError
+from maverick.misuse import refuse
 from maverick.processes import Program, Streams
 from maverick.providers.network import check_network_allowed
 from maverick.telemetry import log
@@ -174,9 +175,9 @@ class SupervisedTransport(Transport):
 def command_line(options: ClaudeAgentOptions) -> list[str]:
     """The program and the flags that the options stand for."""
     if options.user is not None:
-        raise InvalidInputError(
-            "user: the Claude CLI runs under the account of this process. Start this process under another one.",
-            field="user",
+        refuse(
+            "user",
+            "the Claude CLI runs under the account of this process. Start this process under another one.",
         )
     if options.can_use_tool is not None:
         options = replace(options, permission_prompt_tool_name="stdio")

@@ -20,6 +20,7 @@ import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 
 from maverick.exceptions import AgentError, InvalidInputError, NetworkError
+from maverick.misuse import refuse
 from maverick.providers.http.errors import bad_characters, connect_timeout, connection_lost, not_http
 from maverick.providers.http.transport import (
     MAX_ANSWER_BYTES,
@@ -269,9 +270,9 @@ def _find_route(url: str) -> tuple[str, str | None]:
     except ValueError:  # such as a port that is not a number
         parts, host, port = urlsplit(""), None, None
     if parts.scheme not in {"http", "https"} or not host:
-        raise InvalidInputError(
-            "base_url: expected an address such as https://api.example.com, with http:// or https:// and a host.",
-            field="base_url",
+        refuse(
+            "base_url",
+            "expected an address such as https://api.example.com, with http:// or https:// and a host.",
         )
     name = host if port is None else f"{host}:{port}"
     proxies = getproxies()

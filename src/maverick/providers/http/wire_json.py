@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Meta
 
 from maverick.exceptions import InvalidInputError, InvalidToolError
+from maverick.misuse import refuse
 from maverick.model import History, Message, Opaque, Part, Request, RequestConfig, Tool, ToolCall
 from maverick.model.message import describe_part
 from maverick.telemetry import logger
@@ -145,9 +146,7 @@ def add_extra(fields: dict[str, Any], extra: Mapping[str, Any]) -> None:
         if isinstance(present, dict) and isinstance(value, Mapping) and present.keys().isdisjoint(value):
             fields[name] = {**present, **value}
         elif name in fields or name in _WRITTEN_LAST:
-            raise InvalidInputError(
-                f"extra: {name!r} is set by another setting. Set it in one place only.", field="extra"
-            )
+            refuse("extra", f"{name!r} is set by another setting. Set it in one place only.")
         else:
             fields[name] = value
 

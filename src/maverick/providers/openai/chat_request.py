@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 from maverick.model.media import Blob, Document, Image
 from maverick.model.message import (
     Message,
@@ -118,12 +119,10 @@ class ChatEncoder(RequestEncoder):
         return encode(fields)[:-1] + b',"messages":[' + system
 
     def _cache_fields(self, request: Request, model: str) -> dict[str, Any]:
-        if self._is_openai or request.config.cache in (None, "5m"):
-            return cache_fields(request.config, model)
-        raise InvalidInputError(
-            f"cache: Chat Completions has no way to ask for {request.config.cache!r}. Leave the setting out.",
-            field="cache",
-        )
+        wanted = request.config.cache
+        if not self._is_openai and wanted not in (None, "5m"):
+            refuse("cache", f"Chat Completions has no way to ask for {wanted!r}. Leave the setting out.")
+        return cache_fields(request.config, model)
 
 
 class _Conversation(JsonConversation):
@@ -231,10 +230,10 @@ def _encode_call(call: ToolCall) -> object:
 def _server_tools(config: RequestConfig) -> list[Any]:
     for tool in config.server_tools:
         if isinstance(tool, str):
-            raise InvalidInputError(
-                f"server_tools: Chat Completions has no {tool!r}. Use a provider with server tools, such as "
+            refuse(
+                "server_tools",
+                f"Chat Completions has no {tool!r}. Use a provider with server tools, such as "
                 "openai-responses:, or a dictionary as the server documents it.",
-                field="server_tools",
             )
     return list(config.server_tools)
 

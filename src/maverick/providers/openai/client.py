@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 from maverick.model import ModelInfo, Price, Request, StreamItem
 from maverick.model.secret_names import secrets_in
 from maverick.providers.client import requested_model
@@ -76,9 +76,9 @@ class OpenAIClient(HttpClient):
         self._server = server = _Server(base_url or _BASE_URL)
         self._speaks_responses = responses = self._chooses_responses(server)
         if responses and thoughts_field:
-            raise InvalidInputError(
-                "thoughts_field: Responses takes thoughts back by itself. Leave it out, or use openai-chat:.",
-                field="thoughts_field",
+            refuse(
+                "thoughts_field",
+                "Responses takes thoughts back by itself. Leave it out, or use openai-chat:.",
             )
         super().__init__(
             f"{self.provider}:{model.removeprefix(f'{self.provider}:')}",
@@ -168,9 +168,7 @@ class _Server:
         except ValueError:  # such as a bracket that is not closed
             parts, host = urlsplit(""), ""
         if parts.scheme not in {"http", "https"} or not host:
-            raise InvalidInputError(
-                f"base_url: {base_url!r} is not an http:// or https:// address with a host.", field="base_url"
-            )
+            refuse("base_url", f"{base_url!r} is not an http:// or https:// address with a host.")
         self.is_encrypted = parts.scheme == "https"
         self.is_openai = _belongs_to(host, "api.openai.com")
         self.is_azure = any(_belongs_to(host, domain) for domain in _AZURE)

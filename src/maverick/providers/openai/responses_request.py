@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 from maverick.model.media import Document, Image
 from maverick.model.message import Message, Opaque, Part, Role, Text, Thought, ToolCall, text_of
 from maverick.model.request import Request, RequestConfig
@@ -80,18 +80,15 @@ class ResponsesEncoder(RequestEncoder):
     def _settings(self, request: Request, model: str) -> dict[str, Any]:
         config = request.config
         if config.stop_sequences:
-            raise InvalidInputError(
-                "stop_sequences: OpenAI's Responses API has none. Leave them out, or use openai-chat: with a model that "
+            refuse(
+                "stop_sequences",
+                "OpenAI's Responses API has none. Leave them out, or use openai-chat: with a model that "
                 "takes them.",
-                field="stop_sequences",
             )
         fields = {"store": False} | cache_fields(config, model)
         fields |= self._common_settings(config, "max_output_tokens")
         if (limit := fields.get("max_output_tokens", LEAST_OUTPUT)) < LEAST_OUTPUT:
-            raise InvalidInputError(
-                f"max_tokens: OpenAI's Responses API takes {LEAST_OUTPUT} or more, got {limit}.",
-                field="max_tokens",
-            )
+            refuse("max_tokens", f"OpenAI's Responses API takes {LEAST_OUTPUT} or more, got {limit}.")
         if reasoning := _reasoning(request, model):
             fields["reasoning"] = reasoning
         if request.output is not None:

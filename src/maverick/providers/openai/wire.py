@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 from maverick.model import Document, Image, Message, OutputSchema, Part, Request, RequestConfig, Tool
 from maverick.model.usage import Usage
 from maverick.providers.http.wire_json import (
@@ -48,22 +48,14 @@ def reasons(model: str) -> bool:
 def reasoning_effort(config: RequestConfig, model: str, *, most: str = "max") -> str | None:
     """The effort to ask for, if the settings name one; ``most`` is the greatest of a model that is not OpenAI's."""
     if isinstance(config.thinking, int):
-        raise InvalidInputError(
-            "thinking: OpenAI's APIs have no budget in tokens. Set effort instead, or limit max_tokens.",
-            field="thinking",
-        )
+        refuse("thinking", "OpenAI's APIs have no budget in tokens. Set effort instead, or limit max_tokens.")
     if config.thinking == "off":
         if config.effort is not None:
-            raise InvalidInputError(
-                "thinking: it cannot be off while effort is set. Leave one of them out.", field="thinking"
-            )
+            refuse("thinking", "it cannot be off while effort is set. Leave one of them out.")
         if not reasons(model):
             return None
         if _version(model) < (5, 1):
-            raise InvalidInputError(
-                f"thinking: {model} cannot answer without reasoning. Set effort to 'low' instead.",
-                field="thinking",
-            )
+            refuse("thinking", f"{model} cannot answer without reasoning. Set effort to 'low' instead.")
         return "none"
     if config.effort != "max":
         return config.effort
@@ -82,9 +74,7 @@ def cache_fields(config: RequestConfig, model: str) -> dict[str, Any]:
     if _version(model) >= (5, 6):
         return {"prompt_cache_options": {"ttl": "12h"} if config.cache == "1h" else {"mode": "explicit"}}
     if config.cache == "off":
-        raise InvalidInputError(
-            f"cache: the cache of {model} cannot be turned off. Leave the setting out.", field="cache"
-        )
+        refuse("cache", f"the cache of {model} cannot be turned off. Leave the setting out.")
     return {"prompt_cache_retention": "24h"}
 
 
@@ -93,10 +83,10 @@ def server_tools(config: RequestConfig) -> list[dict[str, Any]]:
     tools: list[dict[str, Any]] = []
     for wanted in config.server_tools:
         if isinstance(wanted, str) and wanted not in _SERVER_TOOLS:
-            raise InvalidInputError(
-                f"server_tools: OpenAI has no {wanted!r} that needs no settings. Use {', '.join(_SERVER_TOOLS)}, or a "
+            refuse(
+                "server_tools",
+                f"OpenAI has no {wanted!r} that needs no settings. Use {', '.join(_SERVER_TOOLS)}, or a "
                 'dictionary as OpenAI documents the tool, such as {"type": "file_search", "vector_store_ids": […]}.',
-                field="server_tools",
             )
         tools.append(_SERVER_TOOLS[wanted] if isinstance(wanted, str) else wanted)
     return tools
@@ -130,9 +120,9 @@ def tool_fields(
     if wanted is not None:
         chosen = wanted if wanted in ("auto", "required", "none") else choice(wanted, request)
         if chosen is None:
-            raise InvalidInputError(
-                f"tool_choice: there is no tool named {wanted!r}. Use auto, required, none or the name of a tool on offer.",
-                field="tool_choice",
+            refuse(
+                "tool_choice",
+                f"there is no tool named {wanted!r}. Use auto, required, none or the name of a tool on offer.",
             )
         fields["tool_choice"] = chosen
     return fields
