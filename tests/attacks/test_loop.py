@@ -363,21 +363,29 @@ def read_page(lines: int) -> str:
     return mark_untrusted("a page", f"{LURE}\n" * lines) + "\n[end of the page]"
 
 
+@tool
+def read_pages(lines: int) -> str:
+    """Read two pages, the first of which is the longer one."""
+    pages = (mark_untrusted("a page", f"{LURE}\n" * number) for number in (lines, lines // 2))
+    return "\n".join([*pages, "[end of the pages]"])
+
+
 @pytest.mark.requirement("ATTACK-MARKS", "C-UNTRUSTED")
 @pytest.mark.parametrize("settings", [{"max_output": 1_000}, {"max_output": 100}, {}])
 async def test_a_long_result_that_is_cut_keeps_both_marks_of_what_others_wrote(
     settings: dict[str, Any],
 ) -> None:
-    clerk = agent(read_page, tool_settings=settings, model=ModelConfig("scripted:", context_window=4_000))
+    clerk = agent(read_pages, tool_settings=settings, model=ModelConfig("scripted:", context_window=4_000))
 
-    watched = await watch([call("read_page", lines=900), DONE], clerk)
+    watched = await watch([call("read_pages", lines=900), DONE], clerk)
 
     (result,) = results_in(watched.client.requests[1].messages)
     assert len(result) < 20_000
     assert "left out" in result
-    assert result.count("\n</untrusted ") == result.count("<untrusted from=") == 1
+    assert result.count("\n</untrusted ") == result.count("<untrusted from=")
     assert LURE[:20] in result
     assert "Ignore" not in outside(result)
+    assert "left out" in outside(result)
 
 
 @pytest.mark.requirement("ATTACK-MARKS")

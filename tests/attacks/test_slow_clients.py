@@ -99,19 +99,22 @@ async def test_whoever_reads_nothing_is_dropped(tmp_path: Path) -> None:
 @pytest.mark.requirement("SERVER-SLOW-CLIENTS")
 @pytest.mark.parametrize("begun", [HEADERS, BODY], ids=["headers", "bodies"])
 async def test_hundreds_of_half_sent_requests_keep_nobody_out(tmp_path: Path, begun: bytes) -> None:
-    limits = ConnectionLimits(per_address=16, total=24)
+    never = 10.0 * PATIENCE  # so that no deadline drops what is one too many
+    limits = ConnectionLimits(per_address=16, total=24, header_seconds=never, body_seconds=never)
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(ChatServer(tmp_path / "chat.db", connections=limits))
         ana = server.person("ana")
-        statuses = []
+        clients, statuses = [], []
         for number in range(400):
             client = stack.enter_context(closing(await connected(server, f"127.0.0.{2 + number % 4}")))
+            clients.append(client)
             with suppress(ConnectionError):  # it was dropped already
                 await asyncio.get_running_loop().sock_sendall(client, begun)
             if number % 40 == 0:
                 statuses.append((await ana.get("/api/me", headers={"Connection": "close"})).status)
 
-    assert statuses == [200] * 10
+        assert statuses == [200] * 10
+        assert all([await is_dropped(client) for client in clients[: -limits.total]])
 
 
 @pytest.mark.requirement("SERVER-SLOW-CLIENTS")

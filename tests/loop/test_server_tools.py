@@ -124,6 +124,7 @@ def test_sources_are_named_once_and_only_web_addresses_are_addresses() -> None:
 json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,  # many more only take longer to make up
 )
 
 
