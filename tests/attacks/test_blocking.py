@@ -96,8 +96,10 @@ async def test_a_tool_that_holds_the_interpreter_is_named_as_soon_as_it_lets_go(
     )
 
     assert result.success
-    assert await asyncio.to_thread(notes.heard.wait, PATIENCE)
-    assert {note["tool"] for note in notes.blocked} == {"hold"}
+    async with asyncio.timeout(PATIENCE):
+        # Another test's tool may be named late.
+        while "hold" not in {note["tool"] for note in notes.blocked}:  # noqa: ASYNC110 - of another thread
+            await asyncio.sleep(0.05)
 
 
 @pytest.mark.requirement("ATTACK-BLOCKING")
