@@ -23,11 +23,7 @@ class EventPrinter:
     """
 
     def __init__(
-        self,
-        screen: Screen,
-        running: Mapping[tuple[str, str], str] | None = None,
-        *,
-        plain: bool = False,
+        self, screen: Screen, running: Mapping[tuple[str, str], str] | None = None, *, plain: bool = False
     ) -> None:
         self.answered = False
         """Whether any of the answer has been printed."""

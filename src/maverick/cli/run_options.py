@@ -12,14 +12,7 @@ from msgspec import Struct, structs
 
 from maverick.config.mcp_server import group_of
 from maverick.exceptions import InvalidInputError
-from maverick.loop import (
-    AgentDefinition,
-    AgentResult,
-    OutputConfig,
-    RunConfig,
-    TerminateReason,
-    ToolConfig,
-)
+from maverick.loop import AgentDefinition, AgentResult, OutputConfig, RunConfig, TerminateReason, ToolConfig
 
 _LARGEST_SCHEMA = 1024 * 1024
 _OWN = {"model": "--model", "output_schema": "--output-schema", "mode": "--mode"}

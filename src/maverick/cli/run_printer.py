@@ -17,11 +17,7 @@ from maverick.cli.runs.console import Console, pending_in, pending_lines
 from maverick.cli.stop_signals import on_stop_signals
 from maverick.exceptions import AuthenticationError
 from maverick.loop import AgentResult, RunConfig, TerminateReason
-from maverick.loop.events import (
-    AgentActivityEvent,
-    ContentChunk,
-    RunEnd,
-)
+from maverick.loop.events import AgentActivityEvent, ContentChunk, RunEnd
 from maverick.loop.result import RESUMABLE
 from maverick.model import ToolContext
 from maverick.runtime import AbortSignal

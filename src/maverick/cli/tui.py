@@ -16,14 +16,7 @@ from weakref import WeakSet
 
 from maverick.agents.discovery import DiscoveredAgent, Origin
 from maverick.agents.running import agent_executor, mode_of
-from maverick.cli.agent_lookup import (
-    discovery,
-    explain_stand_in,
-    look_up,
-    named_file,
-    runnable,
-    who_answers,
-)
+from maverick.cli.agent_lookup import discovery, explain_stand_in, look_up, named_file, runnable, who_answers
 from maverick.cli.exit_codes import SIGNALLED, SUCCESS
 from maverick.cli.models import current_models
 from maverick.cli.run_options import RunOptions

@@ -28,15 +28,7 @@ from maverick.agents.conversations import (
     new_conversation,
 )
 from maverick.cli.acp.content import Block, said_in, title_of
-from maverick.cli.acp.controls import (
-    STATUS,
-    choose,
-    commands_of,
-    expanded,
-    modes_of,
-    options_of,
-    status_of,
-)
+from maverick.cli.acp.controls import STATUS, choose, commands_of, expanded, modes_of, options_of, status_of
 from maverick.cli.acp.session import EditorSession, Served
 from maverick.cli.exit_codes import is_misuse
 from maverick.config.mcp_server import HandedServer
@@ -66,9 +58,7 @@ _STOPS: dict[TerminateReason, schema.StopReason] = {
 """How a run ended, in the protocol's words; of limits it only knows those of tokens and of requests."""
 
 
-def explained(
-    method: Callable[P, Coroutine[Any, Any, R]],
-) -> Callable[P, Coroutine[Any, Any, R]]:
+def explained(method: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
     """Tell errors of a method as the protocol does; nothing raw gets out."""
 
     @wraps(method)

@@ -104,9 +104,7 @@ def _add_deciding(runs: CommandParser) -> None:
         decision.option("--resume", "continue the run at once, in this terminal")
         _add_agents(decision)
     approve.option(
-        "--arguments JSON",
-        "approve the call with these arguments in place of the model's",
-        type=_json_object,
+        "--arguments JSON", "approve the call with these arguments in place of the model's", type=_json_object
     )
     approve.option(
         "--set changed NAME=VALUE...",
