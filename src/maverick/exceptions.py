@@ -458,7 +458,4 @@ def describe_unknown(noun: str, name: str, known: Sequence[str]) -> str:
 
 
 _MOST_NAMED, _FEW_NAMED = 30, 10
-_LISTED_BY = {
-    "agent": ", listed by `maverick agents list`",
-    "MCP server": ", listed by `maverick mcp list`",
-}
+_LISTED_BY = {"agent": ", listed by `maverick agents list`", "MCP server": ", listed by `maverick mcp list`"}

@@ -25,12 +25,7 @@ _TURN_BUCKETS: list[float] = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144]
 
 
 def log(
-    level: int,
-    message: str,
-    fields: dict[str, Any],
-    *,
-    text: str = "",
-    error: BaseException | None = None,
+    level: int, message: str, fields: dict[str, Any], *, text: str = "", error: BaseException | None = None
 ) -> None:
     """Write one structured line, if this level is enabled.
 

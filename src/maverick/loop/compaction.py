@@ -13,13 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from maverick.loop.conversation import (
-    Conversation,
-    has_open_call,
-    message_tokens,
-    request_tokens,
-    truncate,
-)
+from maverick.loop.conversation import Conversation, has_open_call, message_tokens, request_tokens, truncate
 from maverick.loop.entries import RunStarted
 from maverick.loop.limits import Ledger
 from maverick.loop.prefix import PrefixReason

@@ -73,11 +73,7 @@ class Input:
             object.__setattr__(self, "default", self.check("default", self.default))
 
     def check(self, name: str, value: object) -> object:
-        """The value as the declared type.
-
-        Raises:
-            InvalidInputError: It is not of that type.
-        """
+        """The value as the declared type, or an InvalidInputError if it is not of that type."""
         if self._media:
             several = get_origin(self.type) not in (None, Union, UnionType) and isinstance(
                 value, list | tuple
@@ -188,11 +184,7 @@ def _validator_of(kind: Any) -> object:  # noqa: ANN401 - any type, or something
 
 
 def bind_inputs(declared: Mapping[str, Input], given: Mapping[str, Any]) -> dict[str, object]:
-    """Match the given values with the declared inputs.
-
-    Raises:
-        InvalidInputError: One is missing, unknown or of the wrong type; its message names it.
-    """
+    """Match the given values with the declared inputs; one that is missing, unknown or of the wrong type is named."""
     if not isinstance(given, Mapping):
         first = next(iter(declared), "prompt")
         refuse("inputs", f"expected a dictionary, such as inputs={{{first!r}: {given!r}}}, got {given!r}.")

@@ -25,14 +25,7 @@ class JsonSchema:
     """Checks values against a JSON Schema, and stands for it where a type is wanted.
 
     A keyword that the standard does not know is refused: it is a mistake, or it would not be checked. References have to
-    lie within the schema; nothing is fetched.
-
-    Args:
-        schema: The schema, as an object read from JSON.
-        where: What to call it in an error.
-
-    Raises:
-        InvalidInputError: The schema is not valid.
+    lie within the schema; nothing is fetched. An error calls the schema what ``where`` says.
     """
 
     def __init__(self, schema: Mapping[str, Any], where: str = "schema") -> None:

@@ -70,11 +70,7 @@ class AgentLoop(LoopState[T]):
         self._start = entry
         self._first = entry.messages[entry.earlier] if entry.earlier else None
         self._requests = RequestBuilder(
-            self.definition,
-            self._tools,
-            entry.settings,
-            entry.system,
-            native_output=entry.info.native_output,
+            self.definition, self._tools, entry.settings, entry.system, native_output=entry.info.native_output
         )
         self.ledger = Ledger(entry.limits, entry.info.price, entry.info.least_output)
         self.conversation = Conversation(self._requests.system, entry.messages)

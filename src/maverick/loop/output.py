@@ -146,11 +146,7 @@ class OutputFormat(Generic[T]):
         )
 
     def parse(self, text: str) -> T:
-        """Read the answer, also when it stands in a code fence or between sentences.
-
-        Raises:
-            OutputValidationError: The answer does not fit; the message lists what is wrong with it.
-        """
+        """Read the answer, also in a code fence or between sentences; an OutputValidationError lists what is wrong with it."""
         from pydantic import ValidationError
 
         problems, is_json = "", False

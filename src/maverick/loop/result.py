@@ -238,10 +238,7 @@ class AgentResult(Generic[T]):
 
     @classmethod
     def failure_result(
-        cls,
-        errors: Iterable[AgentError],
-        usage: AgentUsage,
-        metadata: Mapping[str, Any] | None = None,
+        cls, errors: Iterable[AgentError], usage: AgentUsage, metadata: Mapping[str, Any] | None = None
     ) -> AgentResult[str]:
         """The result of an agent that could not do its work."""
         return AgentResult(

@@ -43,19 +43,11 @@ class CassetteClient(Client):
         self.model = next(iter(recording.models)) if len(recording.models) == 1 else ""
 
     async def run(self, request: Request) -> Response:
-        """Return the recorded answer, or raise the recorded error.
-
-        Raises:
-            CassetteMissError: It was not recorded.
-        """
+        """Return the recorded answer, or raise the recorded error, or a CassetteMissError if there is neither."""
         return _outcome(self._playback.next(plain_request(request)))
 
     async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
-        """Yield the recorded deltas, then the recorded answer, or raise the recorded error.
-
-        Raises:
-            CassetteMissError: It was not recorded.
-        """
+        """Yield the recorded deltas, then the recorded answer, or raise as :meth:`run` does."""
         for item in _replayed(self._playback.next(plain_request(request))):
             yield item
 

@@ -67,13 +67,9 @@ class CallPreview(Struct, frozen=True):
 def preview_call(
     tool_name: str, arguments: Mapping[str, Any], folder: Path | None = None, workspace: Path | None = None
 ) -> CallPreview:
-    """What a tool call would do.
+    """What a tool call would do in the folder that the agent works in, or in the tool's own ``workspace``.
 
-    Args:
-        tool_name: The tool.
-        arguments: What it is called with.
-        folder: The folder the agent works in; without one, the call runs elsewhere, and its files are not looked at.
-        workspace: The folder that the tool works in, if that is another one.
+    Without a folder, the call runs elsewhere, and its files are not looked at.
     """
     names = arguments.keys()
     known = _WRITE.get(tool_name) or _EDIT.get(tool_name)
@@ -222,11 +218,7 @@ class Grants:
         return (name, why) in self._session or (self._kept().of(self._owner) or {}).get(name) == why
 
     def add(self, request: ApprovalRequest, preview: CallPreview, scope: GrantScope) -> None:
-        """Allow calls like this one from now on.
-
-        Raises:
-            ConfigError: It cannot be kept.
-        """
+        """Allow calls like this one from now on, or raise a ConfigError if that cannot be kept."""
         name, why = _key(request, preview)
         if scope is GrantScope.PROJECT and self._file is not None:
             self._kept().add(self._owner, {name: why})
@@ -263,11 +255,7 @@ Ask: TypeAlias = Callable[[CallPreview], Awaitable[tuple[ApprovalAnswer, GrantSc
 async def consent(request: ApprovalRequest, grants: Grants, ask: Ask, folder: Path | None) -> ApprovalAnswer:
     """What a person says to a tool call: they are asked, unless they have allowed it before.
 
-    Args:
-        request: The call.
-        grants: What they have allowed.
-        ask: Asks them.
-        folder: The folder the agent works in; without one, the call runs elsewhere.
+    ``folder`` is the one that the agent works in; without one, the call runs elsewhere.
     """
     if request.workspace is None and request.tool_name not in _OF_CLAUDE:
         folder = None  # whatever the tool is called, it is not known which files it changes

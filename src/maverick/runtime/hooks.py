@@ -240,12 +240,7 @@ class Asked:
         self._ask: Callable[..., Any] = getattr(hook, method or "__call__")
 
     async def __call__(self, *question: object) -> Any:  # noqa: ANN401 - checked by who asks
-        """The answer.
-
-        Raises:
-            RunInterrupted: It failed.
-            RetryOutput: It is a validator, and wants another answer.
-        """
+        """The answer; a hook that fails ends the run, and a validator may ask for another answer."""
         try:
             answer = self._ask(*question)
             return await answer if isawaitable(answer) else answer

@@ -104,10 +104,7 @@ class Interruption:
     async def guard(self, operation: Coroutine[Any, Any, R], *, idle: bool = False) -> R:
         """Wait for an operation, unless the run is stopped first; an idle one is also ended by a hand-over.
 
-        Raises:
-            RunInterrupted: It was, whatever the operation made of its cancellation.
-            RunHandedOverError: It is handed over, and the operation was idle.
-            AgentError: The operation cancelled itself.
+        That is raised, whatever the operation makes of its cancellation; one that cancels itself is an AgentError.
         """
         if self._cause is not None:
             operation.close()

@@ -100,12 +100,7 @@ class PreparedAgent(NamedTuple, Generic[T]):
         grant: Limits | None = None,
         execution: Execution | None = None,
     ) -> RunStarted:
-        """The entry that a run of this agent begins with.
-
-        Raises:
-            InvalidInputError: An input is missing, unknown or of the wrong type; or the model does not read it, or its
-                cost is limited and not known.
-        """
+        """The entry that a run of this agent begins with; refuses inputs that do not fit, or that the model does not read."""
         definition, info = self.definition, self.info
         system, first = definition.render(inputs)
         if told := self.toolset.instructions:
@@ -177,10 +172,6 @@ class AgentPreparer:
 
         The loop has to know them: how long an answer may get is part of what it plans with. An agent that names no model
         gets the one that is ``inherited`` from its caller.
-
-        Raises:
-            InvalidToolError: A tool that it, or one of its subagents, names is not registered.
-            ConfigError: There is no client, and the settings do not say how to reach the model.
         """
         client = self._client
         if client is None:

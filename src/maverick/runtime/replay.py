@@ -146,11 +146,7 @@ def check_inputs(start: RunStarted, now: Fingerprint, rendered: tuple[str, Seque
 
 
 async def replayed(
-    journal: Journal,
-    run_id: str,
-    definition: AgentDefinition[Any],
-    registry: ToolRegistry,
-    max_depth: int,
+    journal: Journal, run_id: str, definition: AgentDefinition[Any], registry: ToolRegistry, max_depth: int
 ) -> Iterator[AgentActivityEvent]:
     """The events of a run and of its subagents' runs, in the order they happened in."""
     replays: list[Iterator[AgentActivityEvent]] = []

@@ -97,11 +97,7 @@ class Run(Generic[T]):
         }
 
     def context(
-        self,
-        turn: int,
-        deadline: float | None,
-        planned: PlannedCall | None = None,
-        session: object = None,
+        self, turn: int, deadline: float | None, planned: PlannedCall | None = None, session: object = None
     ) -> ToolContext[Any]:
         """What a tool, a hook or a validator may know of the run, and of the call it is about."""
         start = self.start

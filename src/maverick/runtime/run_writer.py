@@ -57,11 +57,8 @@ class RunWriter:
     async def write(self, entry: Entry, *, listens: bool = False) -> Words | None:
         """Write an entry: an intent before this returns, anything else with the next intent.
 
-        Returns:
-            Words that wait for the run, if it ``listens`` for them: then the intent was not written.
-
-        Raises:
-            JournalError: It could not be written; what it announces must not be done.
+        Returns words that wait for the run, if it ``listens`` for them: then the intent was not written. What an intent
+        announces must not be done if this fails.
         """
         if id(entry) in self._written:
             self._written.discard(id(entry))

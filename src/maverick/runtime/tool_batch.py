@@ -56,12 +56,7 @@ class ToolBatch:
         self._start_queued()
 
     async def next(self) -> ToolFinished:
-        """The next call that has its result.
-
-        Raises:
-            RunParked: All others have theirs, and a subagent waits for a person.
-            RunHandedOverError: The same, and a subagent was handed over.
-        """
+        """The next call that has its result; at the end, what a subagent that waits or was handed over has raised."""
         while not self._finished:
             if self._broken is not None:
                 raise self._broken

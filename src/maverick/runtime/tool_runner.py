@@ -116,10 +116,7 @@ class ToolRunner:
     async def run(self, planned: PlannedCall) -> ToolFinished:
         """Run a call. Whatever the tool does, there is a result, unless the task is cancelled.
 
-        Raises:
-            RunParked: The call is a subagent's, and it waits for a person.
-            RunHandedOverError: The call is a subagent's, and it is handed over.
-            JournalError: What happened could not be recorded; the run must not go on.
+        A subagent that waits for a person, or is handed over, raises what says so; so does a journal that fails.
         """
         if planned.refusal:
             outcome = ToolOutcome.UNKNOWN if planned.begun else ToolOutcome.DENIED
@@ -234,11 +231,7 @@ class ToolRunner:
         return finished
 
     async def _recover(self, planned: PlannedCall) -> ToolFinished | None:
-        """Settle a call that was running when the process died, as its tool's effect allows (promise P2).
-
-        Returns:
-            Its result, or ``None`` if it may be run again.
-        """
+        """The result of a call that was running when the process died, unless its effect lets it run again (promise P2)."""
         ready = self._run.toolset.of_begun(planned)
         if ready is None:
             return self._finished(planned, ToolOutcome.UNKNOWN, _GONE)
