@@ -10,10 +10,10 @@ from rich.text import Text
 
 from maverick.loop.limits import Limits
 from maverick.model import Message
-from maverick.tui.block import ToolUse, Words
+from maverick.tui.block import LineStyle, ToolUse, Words
 from maverick.tui.conversation import ConversationModel
 from maverick.tui.layout import ConversationLayout
-from maverick.tui.renderer import LineStyle, Renderer
+from maverick.tui.renderer import Renderer
 from tui.desk import DIFF
 from tui.telling import Teller
 

@@ -19,10 +19,10 @@ from textual.widgets import Button, Label, Static
 
 from maverick.runtime import ApprovalAnswer
 from maverick.runtime.consent import CallPreview, GrantScope
+from maverick.tui.block import LineStyle
 from maverick.tui.dialogs import TextDialog
 from maverick.tui.keys import DIALOG, bindings
 from maverick.tui.plain_text import one_line, plain
-from maverick.tui.renderer import LineStyle
 from maverick.tui.session import Answer, Question
 from maverick.tui.tool_lines import diff_styles
 

@@ -22,13 +22,20 @@ class Speaker(StrEnum):
     THOUGHT = "thought"
 
 
-class Tone(StrEnum):
-    """The kind of a remark."""
+class LineStyle(StrEnum):
+    """The styles of lines; those of Markdown have Rich's names."""
 
-    PLAIN = "plain"
+    PLAIN = ""
+    USER = "user"
+    THINKING = "thinking"
+    TOOL = "tool"
+    DIM = "dim"
     GOOD = "good"
     BAD = "bad"
     ASKING = "asking"
+    ADDED = "added"
+    REMOVED = "removed"
+    HUNK = "hunk"
 
 
 class ToolState(StrEnum):
@@ -126,7 +133,7 @@ class Remark(Block):
     """A line about the run."""
 
     words: str
-    tone: Tone = Tone.PLAIN
+    style: LineStyle = LineStyle.DIM
 
     @property
     def text(self) -> str:

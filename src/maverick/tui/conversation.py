@@ -13,7 +13,7 @@ from maverick.loop.result import RESUMABLE, TerminateReason, ToolOutcome
 from maverick.model import Message, Part, Role, Thought, ToolCall
 from maverick.model.message import describe_part
 from maverick.model.untrusted import unmarked
-from maverick.tui.block import Block, Remark, Speaker, Tone, ToolState, ToolUse, TurnMark, Words
+from maverick.tui.block import Block, LineStyle, Remark, Speaker, ToolState, ToolUse, TurnMark, Words
 from maverick.tui.gauge import Gauge, duration, summary
 from maverick.tui.plain_text import one_line
 
@@ -92,19 +92,19 @@ class ConversationModel:
             self.revision += 1
 
     def remark(
-        self, words: str, tone: Tone = Tone.PLAIN, event: events.AgentActivityEvent | None = None
+        self, words: str, style: LineStyle = LineStyle.DIM, event: events.AgentActivityEvent | None = None
     ) -> None:
         """Add a remark, perhaps about an event."""
         depth = 0
         if event is not None:
             self._hush(event)
             depth = self._depth(event)
-        self.blocks.append(Remark(run_id=self.run_id, turn=self._turn, depth=depth, words=words, tone=tone))
+        self.blocks.append(Remark(run_id=self.run_id, turn=self._turn, depth=depth, words=words, style=style))
         self.revision += 1
 
     def queue(self, words: str) -> None:
         """Show a message that the agent hears before its next turn."""
-        self.remark(f"queued: {one_line(words)}", Tone.ASKING)
+        self.remark(f"queued: {one_line(words)}", LineStyle.ASKING)
         self._queued.append((self.blocks[-1], words))
 
     def take_back(self, most: int | None = None) -> list[str]:
@@ -152,7 +152,7 @@ class ConversationModel:
     def park(self) -> None:
         """Note that the run waits for an approval."""
         self.status = Status.WAITING
-        self.remark("waiting for your approval: /approve asks you", Tone.ASKING)
+        self.remark("waiting for your approval: /approve asks you", LineStyle.ASKING)
 
     def leave(self) -> None:
         """Note that the run is no longer in progress here."""
@@ -205,7 +205,7 @@ class ConversationModel:
             _settle(tool, event.result, event.outcome, event.duration_ms)
 
     def _server_tool_used(self, event: events.ServerToolUsed) -> None:
-        self.remark(str(event.use), Tone.BAD if event.use.error else Tone.PLAIN, event=event)
+        self.remark(str(event.use), LineStyle.BAD if event.use.error else LineStyle.DIM, event=event)
 
     def _sources_cited(self, event: events.SourcesCited) -> None:
         for number, citation in enumerate(event.citations, 1):
@@ -219,7 +219,7 @@ class ConversationModel:
         if words is not None:  # the partial answer is discarded
             self.blocks = [block for block in self.blocks if not _is_same_answer(block, words)]
         self.remark(
-            f"{self._error} Retrying in about {duration(event.delay)}.".lstrip(), Tone.BAD, event=event
+            f"{self._error} Retrying in about {duration(event.delay)}.".lstrip(), LineStyle.BAD, event=event
         )
 
     def _usage_counted(self, event: events.UsageUpdated) -> None:
@@ -258,11 +258,11 @@ class ConversationModel:
             self.park()
         elif result.success:
             self.status = Status.COMPLETE
-            self.remark(f"complete: {summary(result)}", Tone.GOOD, event=event)
+            self.remark(f"complete: {summary(result)}", LineStyle.GOOD, event=event)
         else:
             self.status = Status.STOPPED
             if result.terminate_reason is not TerminateReason.ABORTED:
-                self.remark(result.error or result.terminate_reason.value, Tone.BAD, event=event)
+                self.remark(result.error or result.terminate_reason.value, LineStyle.BAD, event=event)
             again = ". /resume goes on" if self.can_resume else ""
             self.remark(f"stopped: {summary(result)}{again}", event=event)
 

@@ -17,7 +17,7 @@ from maverick.journal.conversations import ConversationList
 from maverick.runtime.consent import Grants
 from maverick.tui.approval import ask_user
 from maverick.tui.backend import Backend
-from maverick.tui.block import Tone
+from maverick.tui.block import LineStyle
 from maverick.tui.completion import Completer
 from maverick.tui.conversation import Status
 from maverick.tui.conversation_view import ConversationView
@@ -304,4 +304,4 @@ class ConversationApp(App[None]):
 
 
 def _show_error(session: Session, text: str) -> None:
-    session.model.remark(one_line(text), Tone.BAD)
+    session.model.remark(one_line(text), LineStyle.BAD)

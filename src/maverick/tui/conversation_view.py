@@ -14,11 +14,11 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from maverick.tui.block import Block, ToolUse
+from maverick.tui.block import Block, LineStyle, ToolUse
 from maverick.tui.conversation import ConversationModel
 from maverick.tui.keys import CONVERSATION, bindings
 from maverick.tui.layout import ConversationLayout
-from maverick.tui.renderer import LineStyle, Renderer
+from maverick.tui.renderer import Renderer
 
 _STYLES = {
     **{style.value: f"line--{style.value}" for style in LineStyle if style},

@@ -10,23 +10,17 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from maverick.tui.block import Block, Remark, Speaker, Tone, ToolUse, TurnMark, Words
+from maverick.tui.block import Block, LineStyle, Remark, Speaker, ToolUse, TurnMark, Words
 from maverick.tui.conversation import ConversationModel
 from maverick.tui.message_lines import INDENT, MessageLines, Part
 from maverick.tui.plain_text import plain
-from maverick.tui.renderer import LineStyle, Renderer
+from maverick.tui.renderer import Renderer
 from maverick.tui.tool_lines import tool_lines
 
 _MOST_MATCHES = 1_000
 """Lines that a search finds, the last ones of the conversation: all of them have to be laid out."""
 _SHORT = 200
 """Parts of a conversation that is laid out at once, with a hundred characters each: no estimates, a steady scrollbar."""
-_TONES = {
-    Tone.PLAIN: LineStyle.DIM,
-    Tone.GOOD: LineStyle.GOOD,
-    Tone.BAD: LineStyle.BAD,
-    Tone.ASKING: LineStyle.ASKING,
-}
 
 
 class Place(NamedTuple):
@@ -206,6 +200,5 @@ class ConversationLayout:
             yield Text()
             yield Text(title + "─" * max(width - len(title), 0), LineStyle.DIM)
         elif isinstance(block, Remark):
-            style = _TONES[block.tone]
-            for index, line in enumerate(self._renderer.wrap(plain(block.words), width - 2, style)):
-                yield Text.assemble(("  " if index else "· ", style), line)
+            for index, line in enumerate(self._renderer.wrap(plain(block.words), width - 2, block.style)):
+                yield Text.assemble(("  " if index else "· ", block.style), line)

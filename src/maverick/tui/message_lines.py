@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from maverick.tui.block import Block, Speaker, Words
+from maverick.tui.block import Block, LineStyle, Speaker, Words
 from maverick.tui.plain_text import plain
-from maverick.tui.renderer import LONGEST, LineStyle, Renderer
+from maverick.tui.renderer import LONGEST, Renderer
 
 INDENT = 2
 """Cells by which each level of subagents is indented."""

@@ -9,7 +9,6 @@ import io
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from functools import cache
 from itertools import zip_longest
 from typing import Any, ClassVar
@@ -32,6 +31,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
+from maverick.tui.block import LineStyle
 from maverick.tui.plain_text import plain
 
 LONGEST = 10_000
@@ -55,22 +55,6 @@ _LONGEST_CODE_LINE = 400
 which programs write on one line, and whose lexer looks at each character once."""
 _HIGHLIGHT_TIME = 0.25
 """Seconds of CPU that highlighting may take; a page of code takes a tenth of that. Many lexers are quadratic at worst."""
-
-
-class LineStyle(StrEnum):
-    """The styles of lines; those of Markdown have Rich's names."""
-
-    PLAIN = ""
-    USER = "user"
-    THINKING = "thinking"
-    TOOL = "tool"
-    DIM = "dim"
-    GOOD = "good"
-    BAD = "bad"
-    ASKING = "asking"
-    ADDED = "added"
-    REMOVED = "removed"
-    HUNK = "hunk"
 
 
 class Renderer:

@@ -23,7 +23,7 @@ from maverick.runtime.consent import CHANGED, CallPreview, Grants, GrantScope, c
 from maverick.tools.coding.shell import LONGEST, Shell
 from maverick.tools.coding.workspace import Workspace
 from maverick.tui.backend import Backend, PreparedAgent
-from maverick.tui.block import Speaker, Tone, Words
+from maverick.tui.block import LineStyle, Speaker, Words
 from maverick.tui.conversation import ConversationModel, Status
 
 NOTE = "\n\nI ran this command myself: "
@@ -148,14 +148,14 @@ class Session:
             definition = self._prepare().definition
         except AgentNotFoundError as error:
             definition = AgentDefinition(self.agent, "Not found.", model_config=ModelConfig("offline:"))
-            model.remark(str(error), Tone.BAD)
+            model.remark(str(error), LineStyle.BAD)
         await self._show_beginning(model, run_id)
         async with self._backend.executor(definition, None, None) as executor:
             try:
                 async for event in executor.replay(run_id, definition):
                     model.tell(event)
             except InvalidInputError as error:  # the agent has changed, and the run no longer follows from it
-                model.remark(f"The agent has changed, so the rest cannot be shown: {error}", Tone.BAD)
+                model.remark(f"The agent has changed, so the rest cannot be shown: {error}", LineStyle.BAD)
         if record.status is RunStatus.WAITING:
             model.park()
         model.leave()
