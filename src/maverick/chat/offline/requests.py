@@ -194,7 +194,9 @@ def _merged(calls: Sequence[RequestedCall], more: Sequence[RequestedCall]) -> li
 
 
 def _is_done_already(later: RequestedCall, calls: Sequence[RequestedCall]) -> bool:
-    """Whether a task is ticked off that was just said to be done: "I bought milk, mark buy milk done"."""
+    """Whether a call says again what the one before it does: "I bought milk, mark it done", "it isn't done, put it back"."""
+    if later.tool_name == "undo_last_change":
+        return bool(calls) and calls[-1].arguments.get("completed") is False
     if later.tool_name != "complete_task" or len(calls) != 1 or calls[0].tool_name != "complete_task":
         return False
     said, again = (set(str(call.arguments.get("task")).lower().split()) for call in (calls[0], later))
