@@ -145,7 +145,9 @@ class ProviderError(AgentError):
     """The model's service answered with an error: its HTTP ``status``, and its own id of the request."""
 
     status: int | None = None
+    """The HTTP status of the answer, if there was one."""
     request_id: str | None = None
+    """The provider's own id of the request."""
 
 
 class AuthenticationError(ProviderError):
@@ -158,6 +160,7 @@ class RateLimitError(ProviderError):
     default_kind = ErrorKind.RATE_LIMIT
     default_retryable = True
     retry_after: float | None = None
+    """After how many seconds to try again, if the provider said so."""
 
 
 class ServerError(ProviderError):
@@ -165,6 +168,7 @@ class ServerError(ProviderError):
 
     default_retryable = True
     retry_after: float | None = None
+    """After how many seconds to try again, if the provider said so."""
 
 
 class ContextOverflowError(ProviderError):
@@ -187,6 +191,7 @@ class MediaRejectedError(ProviderError):
 
     default_kind = ErrorKind.INVALID
     media: str = "image"
+    """``image`` or ``document``."""
 
 
 class CassetteMissError(AgentError):
@@ -207,7 +212,9 @@ class HookRefusedError(RefusalError):
     """A hook refused to call the model, or to let its answer pass; ``hook`` is its name."""
 
     hook: str = ""
+    """The hook's name."""
     reason: str = ""
+    """Why, in words."""
 
 
 class HookError(AgentError):
@@ -215,6 +222,7 @@ class HookError(AgentError):
 
     default_kind = ErrorKind.INVALID
     hook: str = ""
+    """The hook's name."""
 
 
 class RetryOutput(MaverickError):  # noqa: N818 - not a failure: it asks for another answer
@@ -225,6 +233,7 @@ class CLINotFoundError(AgentError):
     """The Claude CLI is not installed; ``cli_path`` is where it was looked for, if only there."""
 
     cli_path: str | None = None
+    """Where the CLI was looked for, if only there."""
 
     def __init__(self, message: str | None = None, *, cli_path: str | None = None, **details: Any) -> None:
         where = f" at {cli_path}" if cli_path else ""
@@ -237,7 +246,9 @@ class ProcessError(AgentError):
     """A process that was started for the agent failed."""
 
     exit_code: int | None = None
+    """What it exited with, if it ended by itself."""
     stderr: str | None = None
+    """What it wrote to its standard error."""
 
 
 class TimeoutError(AgentError, builtins.TimeoutError):  # noqa: A001 - the seed's name, and it is one
@@ -260,6 +271,7 @@ class StreamingError(AgentError):
     default_kind = ErrorKind.NETWORK
     default_retryable = True
     partial_messages: list[Any] = _NONE
+    """What had arrived before the end."""
 
 
 class StreamTimeoutError(StreamingError, TimeoutError):
@@ -273,6 +285,7 @@ class MalformedResponseError(AgentError):
 
     default_retryable = True
     raw_response: str = ""
+    """What came, as it came."""
 
 
 class ToolError(AgentError):
@@ -280,6 +293,7 @@ class ToolError(AgentError):
 
     default_kind = ErrorKind.TOOL
     tool_name: str | None = None
+    """The tool's name."""
 
 
 class InvalidToolError(AgentError):
@@ -287,8 +301,11 @@ class InvalidToolError(AgentError):
 
     default_kind = ErrorKind.INVALID
     tool_name: str = ""
+    """The tool's name."""
     available_tools: list[str] = _NONE
+    """The tools there are."""
     field: str | None = None
+    """The setting or value it is about."""
 
     def __init__(self, message: str | None = None, **details: Any) -> None:
         unknown = describe_unknown("tool", details.get("tool_name", ""), details.get("available_tools", ()))
@@ -300,6 +317,7 @@ class InvalidInputError(AgentError, ValueError):
 
     default_kind = ErrorKind.INVALID
     field: str | None = None
+    """The setting or value it is about."""
 
 
 class OutputValidationError(AgentError):
@@ -307,19 +325,23 @@ class OutputValidationError(AgentError):
 
     default_kind = ErrorKind.INVALID
     raw_output: str = ""
+    """The answer, as it came."""
 
 
 class LimitExceededError(AgentError):
     """A limit of the run was reached; ``limit`` is the setting's name."""
 
     limit: str = ""
+    """The setting's name."""
 
 
 class AbortedError(AgentError):
     """The run was aborted; ``partial_messages`` holds what had arrived of a stream."""
 
     reason: str = ""
+    """Why, in words."""
     partial_messages: list[Any] = _NONE
+    """What had arrived before the end."""
 
 
 class ApprovalRequiredError(AgentError):
@@ -327,7 +349,9 @@ class ApprovalRequiredError(AgentError):
 
     default_kind = ErrorKind.TOOL
     tool_name: str = ""
+    """The tool's name."""
     call_id: str = ""
+    """The id of the call."""
 
 
 class JournalError(AgentError):
@@ -340,6 +364,7 @@ class RunNotFoundError(JournalError):
     default_kind = ErrorKind.INVALID
     default_message = "The journal has no run {run_id!r}. `maverick runs list` shows what there is."
     run_id: str = ""
+    """The run's id."""
 
 
 class RunExistsError(JournalError):
@@ -348,6 +373,7 @@ class RunExistsError(JournalError):
     default_kind = ErrorKind.INVALID
     default_message = "The journal already has a run {run_id!r}. Resume it, or choose another run_id."
     run_id: str = ""
+    """The run's id."""
 
 
 class RunMovedError(JournalError):
@@ -355,7 +381,9 @@ class RunMovedError(JournalError):
 
     default_kind = ErrorKind.INVALID
     run_id: str = ""
+    """The run's id."""
     moved_to: str = ""
+    """Where it continues."""
 
 
 class LeaseLostError(JournalError):
@@ -363,6 +391,7 @@ class LeaseLostError(JournalError):
 
     default_message = "Another process has taken over the run {run_id!r}; this one has stopped."
     run_id: str = ""
+    """The run's id."""
 
 
 class JournalDamagedError(JournalError):
@@ -379,6 +408,7 @@ class RunChangedError(JournalError):
 
     default_kind = ErrorKind.INVALID
     changes: list[str] = _NONE
+    """Each difference, in words."""
 
 
 class ApprovalError(JournalError):
@@ -389,6 +419,7 @@ class ApprovalError(JournalError):
         "There is no request for approval {approval_id!r}. `journal.list_approvals()` lists those that wait."
     )
     approval_id: str = ""
+    """The request's id."""
 
 
 class StorageError(AgentError):
@@ -405,6 +436,7 @@ class DuplicateAgentError(AgentError):
         "An agent named {agent_name!r} is already registered. Choose another name, or unregister it first."
     )
     agent_name: str = ""
+    """The agent's name."""
 
 
 class AgentNotFoundError(AgentError):
@@ -412,7 +444,9 @@ class AgentNotFoundError(AgentError):
 
     default_kind = ErrorKind.INVALID
     agent_name: str = ""
+    """The agent's name."""
     available_agents: list[str] = _NONE
+    """The agents there are."""
 
     def __init__(self, message: str | None = None, **details: Any) -> None:
         unknown = describe_unknown(
