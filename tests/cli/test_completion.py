@@ -76,11 +76,6 @@ def test_bash_offers_the_names_of_agents_runs_and_models(script: str, folder: Fo
     assert "claude:claude-opus-5-5" in completed(script, folder.path, "run", "--model", "claude")
 
 
-@pytest.mark.requirement("007-COMPLETION")
-def test_in_bash_a_model_is_one_word_with_its_colon(script: str) -> None:
-    assert script.endswith("COMP_WORDBREAKS=${COMP_WORDBREAKS//:}\n")
-
-
 def test_a_name_that_bash_would_run_is_not_offered(script: str, folder: Folder) -> None:
     folder.main("run", "-p", "hello", "--run-id", "$(touch owned)x")
     folder.main("run", "-p", "hello", "--run-id", "harmless")

@@ -32,9 +32,7 @@ def write_script(options: argparse.Namespace) -> int:
 
 def script_of(shell: str) -> str:
     """The script of a shell."""
-    # By default a colon ends a word in bash, and nothing would be offered after `claude:`.
-    whole_words = "COMP_WORDBREAKS=${COMP_WORDBREAKS//:}\n" if shell == "bash" else ""
-    return f"{shtab.complete(_complete(command_parser()), shell=shell)}\n{whole_words}"
+    return f"{shtab.complete(_complete(command_parser()), shell=shell)}\n"
 
 
 def _complete(parser: CommandParser) -> CommandParser:
