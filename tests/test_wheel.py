@@ -145,12 +145,16 @@ def test_what_needs_an_extra_names_it_where_it_is_missing(bare: Installed) -> No
 
 @pytest.mark.requirement("DIST-EXTRAS")
 def test_a_command_that_needs_an_extra_names_it_and_shows_nothing_else(bare: Installed) -> None:
+    servers = bare.home / ".maverick" / "mcp.json"  # to list none of them needs no extra
+    servers.parent.mkdir(exist_ok=True)
+    servers.write_text('{"mcpServers": {"notes": {"command": "true"}}}', encoding="utf-8")
     for command, extra in _COMMANDS_OF_EXTRAS.items():
         done = bare.run("maverick", *command.split())
 
         assert (done.returncode, done.stdout) == (2, ""), command
         assert f"'maverick-agents[{extra}]" in done.stderr
         assert len(done.stderr.splitlines()) == 1
+    servers.unlink()
 
 
 @pytest.mark.requirement("DIST-WHEEL")

@@ -107,7 +107,10 @@ class AgentError(MaverickError):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls._fields = cls._fields | {
+        inherited: dict[str, Any] = {}
+        for base in reversed(cls.__bases__):
+            inherited |= getattr(base, "_fields", {})
+        cls._fields = inherited | {
             name: getattr(cls, name) for name in cls.__annotations__ if hasattr(cls, name)
         }
 
@@ -122,8 +125,10 @@ class AgentError(MaverickError):
     ) -> None:
         if unknown := fields.keys() - self._fields.keys():
             raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument {min(unknown)!r}")
+        if message is None and not self.default_message:
+            raise TypeError(f"{type(self).__name__}() missing 1 required positional argument: 'message'")
         for name, default in self._fields.items():
-            value = fields.get(name, default)
+            value = fields[name] if name in fields else vars(self).get(name, default)
             setattr(self, name, list(value) if isinstance(default, tuple) else value)
         super().__init__(message or self.default_message.format_map(vars(self)))
         self.kind = self.default_kind if kind is None else ErrorKind(kind)
@@ -308,8 +313,8 @@ class InvalidToolError(AgentError):
     """The setting or value it is about."""
 
     def __init__(self, message: str | None = None, **details: Any) -> None:
-        unknown = describe_unknown("tool", details.get("tool_name", ""), details.get("available_tools", ()))
-        super().__init__(message or unknown, **details)
+        names = details.get("tool_name", ""), details.get("available_tools", ())
+        super().__init__(message or describe_unknown("tool", *names), **details)
 
 
 class InvalidInputError(AgentError, ValueError):
@@ -449,10 +454,8 @@ class AgentNotFoundError(AgentError):
     """The agents there are."""
 
     def __init__(self, message: str | None = None, **details: Any) -> None:
-        unknown = describe_unknown(
-            "agent", details.get("agent_name", ""), details.get("available_agents", ())
-        )
-        super().__init__(message or unknown, **details)
+        names = details.get("agent_name", ""), details.get("available_agents", ())
+        super().__init__(message or describe_unknown("agent", *names), **details)
 
 
 class RunHandedOverError(MaverickError):

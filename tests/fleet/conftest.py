@@ -23,9 +23,8 @@ async def fleet(temporal_server: str, postgres_url: str) -> AsyncIterator[Fleet]
         temporal=temporal_server, journal=journal, queue=f"test-{uuid.uuid4().hex[:8]}"
     ) as fleet:
         yield fleet
-        for (
-            record
-        ) in await fleet.store.runs():  # else another test's run of the same id would find its workflow
+        # Another test's run of the same id would find its workflow.
+        for record in await fleet.store.runs():
             await fleet.workflows.close(record.run_id)
 
 

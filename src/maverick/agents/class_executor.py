@@ -8,6 +8,7 @@ Prompts that are done answer from the journal, the one that was cut short goes o
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -121,6 +122,7 @@ class ClassExecutor(AgentExecutor):
             return await executor.execute(
                 prompted, inputs=prompt, messages=messages, run_id=run_id, **options
             )
+        inspect.signature(super().execute).bind(definition, **options)  # refuses what it does not know
         # The inputs in a form that a journal can keep.
         kept: dict[str, Any] = msgspec.to_builtins(dict(inputs or {}), enc_hook=str, str_keys=True)
         execution = Execution(run_id or f"run_{os.urandom(8).hex()}", 1, kept)
@@ -134,6 +136,7 @@ class ClassExecutor(AgentExecutor):
         if execution is None:  # a fork, or a conversation that went on without the class
             executor, prompted = self._for_prompt(definition)
             return await executor.resume(run_id, prompted, **options)
+        inspect.signature(super().resume).bind(run_id, definition, **options)
         return await _Prompts(self, definition, execution, options, resumes=True).enter(
             dict(execution.inputs)
         )

@@ -50,6 +50,9 @@ class Conversation(msgspec.Struct, frozen=True):
         """The agent as it can be named from anywhere, if its folder is trusted, or it is Markdown and still the same.
 
         A Python file that is the same may import others that are not, so that it runs unnamed in a trusted folder only.
+
+        Raises:
+            InvalidInputError: A stranger may have replaced it.
         """
         file = _file_of(self.agent, folder)
         if file is None or self.agent is None:
@@ -72,7 +75,11 @@ def new_conversation(agent: str | None) -> Conversation:
 
 
 def agent_of_run(run_id: str) -> str | None:
-    """The file of the agent of a run that was started here, if it was named by one that no stranger can have replaced."""
+    """The file of the agent of a run that was started here, if it was named by one.
+
+    Raises:
+        InvalidInputError: A stranger may have replaced it.
+    """
     here = str(Path.cwd())
     for folder, conversations in sorted(every_folder().items(), key=lambda known: known[0] != here):
         for conversation in conversations:

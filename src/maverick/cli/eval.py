@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -50,12 +50,17 @@ def evaluate_files(options: argparse.Namespace) -> int:
         problem = "Name one or more files of cases, or else runs with --from-runs."
         raise InvalidInputError(problem, field="files")
     config = load_settings(asks=True, as_json=options.as_json)
-    work = _write_cases if options.from_runs else _evaluate
-    return asyncio.run(work(options, config, Screen.of_process()))
-
-
-async def _evaluate(options: argparse.Namespace, config: MaverickConfig, screen: Screen) -> int:
+    screen = Screen.of_process()
+    if options.from_runs:
+        return asyncio.run(_write_cases(options, config, screen))
+    # Before there is an event loop, which a file of cases may want to run itself.
     suites = read_suites(options, config, screen)
+    return asyncio.run(_evaluate(suites, options, config, screen))
+
+
+async def _evaluate(
+    suites: Sequence[Suite], options: argparse.Namespace, config: MaverickConfig, screen: Screen
+) -> int:
     stop, spent, passed = AbortSignal(), 0.0, True
     async with open_journal(options.journal or config.journal.get_secret_value()) as journal:
         console = Console(journal, screen, options.as_json, options.journal)

@@ -128,9 +128,8 @@ class RunPrinter:
                 how = "Raise the limit and resume with"
             else:
                 how = "Resume with"
-            if (
-                exit_code(result) != exit_codes.MISUSE or result.turn_count > 1 or not self._is_new
-            ):  # else all is said
+            # A mistake at the start says itself what to do.
+            if exit_code(result) != exit_codes.MISUSE or result.turn_count > 1 or not self._is_new:
                 await self.leave(summary(result), how, resumable=result.terminate_reason in RESUMABLE)
         elif not self._over:  # a run that had its answer before gives it without an event
             self.console.write({"type": "run_end", "run_id": self._run_id, "result": result_fields(result)})

@@ -26,7 +26,8 @@ def note_workspace(folder: Path) -> None:
 def find_program(name: str, *, workspace: Path | None = None) -> str | None:
     """The path of a helper program; ``None`` if it is not on ``PATH``, or only where an agent could have put it.
 
-    A name with a slash in it is a path that was chosen: it is only checked. Agents may write the workspace, too.
+    A name with a slash in it is a path that was chosen: it is only checked. ``workspace`` is one
+    more folder that agents may write, besides those that are known.
     """
     if "/" in name:
         return name if _is_program(name) else None

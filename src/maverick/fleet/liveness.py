@@ -35,7 +35,7 @@ _STUCK = 60.0
 _PATIENCE = 5.0
 """Seconds after which a connection that does not answer is given up."""
 _SWEEPER = 0x666C656574
-"""What the worker that sweeps has locked: "fleet" in ASCII."""
+"""What the worker that sweeps a fleet has locked, with the fleet's name: "fleet" in ASCII."""
 
 _RENEW = """
     WITH here AS (
@@ -43,9 +43,12 @@ _RENEW = """
         ON CONFLICT (worker) DO UPDATE SET seen_at = now()
     ), gone AS (
         DELETE FROM maverick.fleet_workers
-        WHERE $6 AND worker <> $1 AND seen_at < now() - make_interval(secs => $7) RETURNING worker
+        WHERE $6 AND worker <> $1 AND seen_at < now() - make_interval(secs => $7::float8 * CASE
+            WHEN EXISTS (SELECT FROM unnest(queues) AS q WHERE q = $10 OR starts_with(q, $10 || '/')) THEN 1
+            ELSE 10  -- another fleet in this database: its own workers come first
+        END) RETURNING worker
     )
-    SELECT (SELECT count(*) FROM gone) AS gone, $8 OR pg_try_advisory_lock($9) AS sweeps
+    SELECT (SELECT count(*) FROM gone) AS gone, $8 OR pg_try_advisory_lock(hashtextextended($10, $9)) AS sweeps
 """
 
 
@@ -76,6 +79,7 @@ class Liveness:
         self.sweeps = False
         """Whether this is the worker that sweeps."""
         self._journal = store.journal
+        self._fleet = store.queue
         self._self = (worker, platform.node(), maverick.__version__, list(queues), capacity)
         self._hear = hear
         self._on_connected = on_connected
@@ -133,7 +137,9 @@ class Liveness:
         if before - self._renewed_at > _LATE:
             self._steady_since = before
         is_steady = before - self._steady_since > _STALE
-        (row,) = await self._connection.fetch(_RENEW, *self._self, is_steady, _STALE, self.sweeps, _SWEEPER)
+        (row,) = await self._connection.fetch(
+            _RENEW, *self._self, is_steady, _STALE, self.sweeps, _SWEEPER, self._fleet
+        )
         self._renewed_at = time.monotonic()
         self.sweeps = row["sweeps"]
         if row["gone"]:

@@ -68,7 +68,7 @@ class RunSnapshot(NamedTuple):
         return self.state == FleetState.ENDED and self.abort is not None
 
     def aborted(self, loop: AgentLoop[Any] | None) -> AgentResult[Any]:
-        """The result of a run that was aborted when no worker could drive it; ``None`` if it never began."""
+        """The result of a run that was aborted when no worker could drive it; it has no ``loop`` if it never began."""
         error = AgentError(self.error or "The run was aborted before a worker could drive it.")
         if loop is not None:
             return loop.outcome(TerminateReason.ABORTED, error)

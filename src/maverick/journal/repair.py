@@ -1,7 +1,7 @@
 """Checks which runs can be read, and recovers those of a damaged SQLite journal into a new file.
 
-The damaged one is only read. Rows are copied by SQLite itself, table by table. A range of a table that cannot be read is halved until only
-the unreadable rows are left. Then each run in the copy is cut back to the entries that can be read.
+The damaged file is only read. Rows are copied by SQLite itself, table by table. A range of a table that cannot be read is
+halved until only the unreadable rows are left. Then each run in the copy is cut back to the entries that can be read.
 """
 
 from __future__ import annotations

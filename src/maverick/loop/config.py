@@ -262,10 +262,10 @@ def _checked_name(where: str, name: object) -> str:
 
 
 def _not_a_tool(where: str, thing: Any) -> str:  # noqa: ANN401 - anything but a tool
-    if hasattr(thing, "as_tool"):
-        return f"{where}: to offer the agent {thing.name!r} as a tool, write {thing.name}.as_tool()."
     if isinstance(thing, type):
         return f"{where}: {thing.__name__} is a class; make an instance of it."
+    if hasattr(thing, "as_tool") and hasattr(thing, "name"):
+        return f"{where}: to offer the agent {thing.name!r} as a tool, write {thing.name}.as_tool()."
     if callable(thing):
         title = getattr(thing, "__name__", "the function")
         return f"{where}: {title} is a plain function; decorate it with @tool."

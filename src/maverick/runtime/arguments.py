@@ -95,6 +95,6 @@ def checked_run_id(run_id: str | None) -> str:
     if "/" in run_id:
         refuse(
             "run_id",
-            f"{run_id!r} has a '/', which is how the runs of subagents are named. Use another character",
+            f"{run_id!r} has a '/', which is how the runs of subagents are named. Use another character.",
         )
     return run_id

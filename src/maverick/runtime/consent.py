@@ -263,8 +263,9 @@ async def consent(request: ApprovalRequest, grants: Grants, ask: Ask, folder: Pa
     if grants.cover(request, preview):
         return request.approve(reason=f"always allowed: {preview.always}")
     answer, scope = await ask(preview)
-    now = preview_call(request.tool_name, request.arguments, folder, request.workspace)
-    if answer.approved and preview != now:
+    if answer.approved and preview != preview_call(
+        request.tool_name, request.arguments, folder, request.workspace
+    ):
         return request.deny(CHANGED, by=answer.by)
     if preview.grant and answer.approved and answer.arguments is None and scope is not None:
         grants.add(request, preview, scope)

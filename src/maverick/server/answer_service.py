@@ -59,13 +59,12 @@ class AnswerService(ABC):
     async def is_made(self, job: AnswerJob) -> bool:
         """Whether an answer that this process does not follow is being made."""
 
-    async def check(self) -> None:
-        """Make sure that answers can be made.
+    async def check(self) -> None:  # noqa: B027 - most need no more
+        """Make sure that answers can be made: here nothing but the database is needed for it.
 
         Raises:
-            MaverickError: A service that is needed for it, besides the database, cannot be reached.
+            MaverickError: A service that is needed besides cannot be reached.
         """
-        return
 
     async def start(self, user_id: str, question: Question, request_key: str | None = None) -> Answer:
         """Start an answer, unless the conversation is being answered; a request that is sent again gets the same answer."""
@@ -137,9 +136,8 @@ class AnswerService(ABC):
         )
         if owner == user_id:
             return await self.go_on(owner, run_id)
-        with contextlib.suppress(
-            RequestRefusedError
-        ):  # a limit of its owner: it goes on when they ask for it
+        # It may be refused by a limit of its owner; then it goes on when they ask for it.
+        with contextlib.suppress(RequestRefusedError):
             await self.go_on(owner, run_id)
         return None
 

@@ -83,10 +83,11 @@ class Approvals:
         # Raises if it is no answer of this server's.
         answer, _ = await run_in_thread(self._store.get, owner, run_id)
         as_decided = replace(asked, edited_json=edited)
-        decidable = await _decidable(answerer, owner, [asked, as_decided], user_id)
+        versions = [asked, as_decided] if edited else [asked]
+        decidable = await _decidable(answerer, owner, versions, user_id)
         if asked not in decidable and owner != user_id:
             raise not_found("approval")
-        if asked not in decidable or as_decided not in decidable:
+        if decidable != versions:
             raise RequestRefusedError(
                 403, "not_allowed", "Somebody else has to decide this. It waits until they have."
             )

@@ -118,7 +118,7 @@ class ChatService:
         await self.agents.aclose()
 
 
-def _service(request: Request) -> ChatService:
+async def _service(request: Request) -> ChatService:
     service: ChatService = request.app.state.service
     return service
 
@@ -191,7 +191,7 @@ LastEventId = Annotated[
 ]
 
 
-def _respond(
+async def _respond(
     request: Request,
     user: User,
     service: Service,

@@ -56,8 +56,8 @@ class ServerLimits:
 
     def __post_init__(self) -> None:
         may_be_zero = {"attachment_bytes", "spend_usd_per_day", "answer_usd"}
-        for name in {field.name for field in fields(self)} - may_be_zero:
-            if getattr(self, name) < 1:
+        for name in (field.name for field in fields(self)):
+            if name not in may_be_zero and getattr(self, name) < 1:
                 raise InvalidInputError(f"{name}: expected at least 1.", field=name)
 
 

@@ -203,8 +203,8 @@ _LOOKING = ("list", "look_up")
 """The readers that change nothing."""
 _GRAMMAR = r"""
 # Undoing.
-undo:           (?!(add|create|new|remind|remember|put|rename|delete|complete|mark)\b)(.*\b|)undo\b( (it|that|this|them|please|again|now|[the |my |your ][last ](one|change|thing|action|last)))*
-undo_change:    undo [what you did to |the change to ]{task}
+undo:           (?!(add|create|new|remind|remember|put|rename|delete|complete|mark)\b)(.*\b|)undo\b(,? (it|that|this|those|both|them|please|sorry|again|now|the|my|your|last|one|change|thing|action|step|command|request|deletion|addition|completion|delete|what|i|you|just|did))*
+undo_change:    undo [what you did to |the change to |[the ](deletion|completion|addition|renaming) of |(adding|deleting|removing|completing|renaming|moving) ]{task}
 undo:           [(oops|sorry|wait|no|hmm|oh),? ][i ](take|bring|put|get|change|give[ me]|want|need) (that|it|them|this) back[ again]
 undo:           [(oops|sorry|wait|no|hmm|oh),? ](restore|revert|reverse|roll back|take back) (it|that|this|them|(the|my) last .*)
 undo:           i (didn't|did not) mean (that|it|to[ do (that|it)])

@@ -43,7 +43,7 @@ _CHANGES = re.compile(
 )
 """The tasks that an answer says were changed."""
 _OBJECTS = pattern(
-    r"\b(?:no|nope|nah|not|never|\w+n't|wrong|other|mean|meant|mistake|oops|wait|stop|hang on|why|huh|hmm+|keep|leave|forget|mind)\b"
+    r"\b(?:no|nope|nah|not|never|\w+n't|wrong|other|mean|meant|mistake|oops|wait|stop|hang on|why|huh|hmm+|forget|mind)\b"
 )
 _ASKED_WHETHER = re.compile(r"Shall I (?:add|mark|delete|change) '.*\?$", re.DOTALL)
 _MOVE = pattern(
@@ -72,7 +72,7 @@ _NO = pattern(
     r"(?:(?:hmm+|oh|ah|well|uh|actually)[, ]+)*(?:no|nope|nah|not now|keep (?:it|them)|cancel|stop|don't|do not|never ?mind|wait|forget it|leave (?:it|them))\b.*"
 )
 _SOMEBODY = pattern(
-    r"(?:we|he|she|they|(?:my|our) \w+|(?-i:[A-Z][a-z]+))(?:'s|'ve| has| have)?(?: just| already| finally)* (?=\w)"
+    r"\b(?:we|he|she|they|(?:my|our) \w+|(?-i:[A-Z][a-z]+))(?:'s|'ve| has| have)?(?: just| already| finally)* (?=\w)"
 )
 """Somebody else who may have done a task."""
 

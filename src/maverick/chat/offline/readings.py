@@ -70,7 +70,7 @@ def _are_several(items: Sequence[str], today: date) -> bool:
 _REFERS_BACK = pattern(r"\b(?:it|them|him|her|there|that)\b")
 
 
-_NO_ITEM = pattern(r"[():]|^(?:no|not|or|maybe|actually|wait|sorry)\b")
+_NO_ITEM = pattern(r"\([^)]*$|^[^(]*\)|:|^(?:no|not|or|maybe|actually|wait|sorry)\b")
 
 
 def _is_thing(text: str, today: date) -> bool:
@@ -241,7 +241,8 @@ def complete_deed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | N
 def _is_ahead(said: str, today: date) -> bool:
     """Whether an imperative is about a day to come: "finish the report tomorrow" is no news of it."""
     return (
-        re.match(r"finish|complete|close", said, re.IGNORECASE) is not None
+        re.match(r"(?:finish|complete|close)\b", said, re.IGNORECASE) is not None
+        and not quoted(said)
         and find_date(said, today) is not None
     )
 
@@ -258,7 +259,7 @@ def _has_other_meaning(match: re.Match[str]) -> bool:
 
 
 _BY_PEOPLE = re.compile(
-    r"^(?:the|my|our|a|an)\b|\b(?:called|phoned|rang|texted|emailed|wrote|replied|answered|asked|told|moved|left|came|went)$"
+    r"\b(?:called|phoned|rang|texted|emailed|wrote|replied|answered|asked|told|moved|left|came|went|arrived)$"
 )
 """Statements in which somebody may have done something to the user."""
 _IS_PAST = pattern(rf"(?:\w+ed|{'|'.join(BASE_FORMS)})\b")
@@ -272,7 +273,8 @@ _NOT_WHOLLY = pattern(
 
 def rename(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task, and its new title, unless it is another value that was not understood."""
-    if _OF_VALUE.search(match["task"]) or not re.search(r"[^\W\d]{3}", match["title"]):
+    is_clear = match.group().casefold().startswith("rename") or quoted(match.group())
+    if not is_clear and (_OF_VALUE.search(match["task"]) or not re.search(r"[^\W\d]{3}", match["title"])):
         return None
     if len(quoted(match["title"])) == 1 and title_of(match["title"]) != quoted(match["title"])[0]:
         return None

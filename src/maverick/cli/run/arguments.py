@@ -177,15 +177,15 @@ def _thinking(text: str) -> str | int:
 
 def assignment(text: str) -> tuple[str, str]:
     """The name and the value of ``NAME=VALUE``, for the parser of a command."""
-    name, value = pair(text)
-    if not name.isidentifier():
+    name, equals, value = unicode_text(text).partition("=")
+    if not equals or not name.strip().isidentifier():
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as city=Brest, got {text!r}")
-    return name, value
+    return name.strip(), value
 
 
 def pair(text: str) -> tuple[str, str]:
-    """The same, where the name may be any words."""
+    """The name and the value of ``NAME=VALUE``, where the name may be any text."""
     name, equals, value = unicode_text(text).partition("=")
     if not equals or not name.strip():
-        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as city=Brest, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
     return name.strip(), value

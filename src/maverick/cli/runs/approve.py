@@ -105,7 +105,7 @@ async def _decide(
 
 
 def _decision_lines(console: Console, decided: Approval) -> Iterator[str]:
-    """What was decided, with the call as it is made: a person sees what they have agreed to."""
+    """What was decided, and on which call."""
     verb = "approved" if decided.approved else "denied"
     edited = decided.edited_arguments
     other = "" if edited is None else " with other arguments"

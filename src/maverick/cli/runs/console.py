@@ -96,7 +96,7 @@ def call_lines(console: Console, tool: str, arguments: Mapping[str, Any]) -> Ite
     if len(call) > _LONGEST_CALL:
         more = len(call) - _LONGEST_CALL
         call = f"{call[:_LONGEST_CALL]}… ({more:,} more characters; --json shows them)"
-    lines = wrap(call, console.width - 4, break_on_hyphens=False)
+    lines = wrap(call, max(console.width - 4, 1), break_on_hyphens=False)
     yield from (f"{'    ' if number else '  '}{line}" for number, line in enumerate(lines))
 
 
@@ -115,7 +115,7 @@ def deciding_user() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError) as error:  # the user of a container may have no name
         problem = (
-            "This computer's user has no name to record the decision with. Set the variable USER, or use `maverick runs` "
-            "with --by."
+            "This computer's user has no name to record the decision with. Set the variable USER, or say who you are "
+            "with `maverick runs approve --by` or `deny --by`."
         )
         raise InvalidInputError(problem, field="by", cause=error) from error

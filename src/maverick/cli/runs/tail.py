@@ -46,9 +46,11 @@ async def show_tail(console: Console, *, run_id: str, lines: int, follow: bool) 
 
 
 def _show(console: Console, stored: StoredEntry, calls: Sequence[ToolCall]) -> None:
+    if console.as_json:  # also of an entry whose time cannot be shown
+        console.write(stored)
+        return
     at = datetime.fromtimestamp(stored.entry.at, UTC).astimezone()
-    line = f"{stored.seq:>5}  {at:%H:%M:%S}  {_line(stored.entry, calls)}"
-    console.report(stored, fitted(line, console.width))
+    console.say([fitted(f"{stored.seq:>5}  {at:%H:%M:%S}  {_line(stored.entry, calls)}", console.width)])
 
 
 def _line(entry: entries.Entry, calls: Sequence[ToolCall]) -> str:

@@ -118,8 +118,8 @@ class ClaudeSDKClient(ClaudeClient):
         )
         self._sdk: SDKClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._ended: list[Events] = []
-        """Streams that were left and have to be closed."""
+        self._ended: list[tuple[asyncio.AbstractEventLoop, Events]] = []
+        """Streams that were left and have to be closed, each in its own event loop."""
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamItem, None]:
         """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
@@ -128,8 +128,10 @@ class ClaudeSDKClient(ClaudeClient):
                 async for item in items:
                     yield item
         finally:
-            while self._ended:
-                await self._ended.pop().close()
+            loop = asyncio.get_running_loop()
+            while left := next((left for left in self._ended if left[0] is loop), None):
+                self._ended.remove(left)
+                await left[1].close()
 
     async def aclose(self) -> None:
         """Close the connections, unless the SDK's client was given; this client opens them again if it is used."""
@@ -159,7 +161,12 @@ class ClaudeSDKClient(ClaudeClient):
         else:
             if not stream:
                 return _SDKReply(answer.http_response, timer)
-            return _SDKReply(answer.response, timer, answer, partial(self._ended.append, answer))
+            return _SDKReply(
+                answer.response,
+                timer,
+                answer,
+                partial(self._ended.append, (asyncio.get_running_loop(), answer)),
+            )
         raise failure  # outside of the handler: the original holds the request's headers and must not be its context
 
     def _exchange(self, request: Request, reply: Reply) -> Exchange:

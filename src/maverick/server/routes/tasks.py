@@ -9,13 +9,14 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field, ValidationError
+from sqlalchemy.exc import IntegrityError
 
 from maverick.chat import phrases
 from maverick.chat.tables import Task, now
 from maverick.chat.task_arguments import AddTask, Description, PriorityName, Title, UndoChange
 from maverick.chat.task_tools import UNDO_LAST, Caller, TaskRefusedError, TaskSession
 from maverick.chat.tasks import REDO, TaskStore, state_of
-from maverick.exceptions import InvalidInputError
+from maverick.exceptions import InvalidInputError, StorageError
 from maverick.server.dependencies import ChatService, IdempotencyKey, PathNumber, RequestBody, Service, User
 from maverick.server.errors import RequestRefusedError, key_reused, not_found
 from maverick.server.event_stream import TASKS
@@ -204,7 +205,14 @@ async def _changed(
         return made
 
     try:
-        changed = await run_in_thread(change)
+        try:
+            changed = await run_in_thread(change)
+        except StorageError as error:
+            if not isinstance(error.cause, IntegrityError):
+                raise
+            changed = await run_in_thread(
+                change
+            )  # the same request came at the same time, and is saved by now
     except TaskRefusedError as error:
         raise RequestRefusedError(409, error.code, str(error)) from error
     except InvalidInputError as error:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import ipaddress
+import logging
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Mapping
@@ -44,6 +45,10 @@ from maverick.exceptions import NetworkError
 _FOLDER = "mcp-sign-ins"
 _SERVICE = "maverick-mcp"
 _PATH = "/callback"
+_LONGEST_LINE = 16 * 1024
+"""Of a browser's request: other servers of this machine may have set long cookies."""
+_SILENT = logging.Logger("silent", logging.CRITICAL + 1)  # noqa: LOG001 - outside of the hierarchy, for no handler
+"""Errors of the server of sign-ins quote what came, and so the code."""
 _HELLO: Mapping[str, Any] = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -311,7 +316,14 @@ class _Callback:
         self._port = port
         self._state = ""
         self._answer: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
-        self._runner = web.ServerRunner(web.Server(self._serve, access_log=None), shutdown_timeout=1)
+        server = web.Server(
+            self._serve,
+            access_log=None,
+            logger=_SILENT,
+            max_line_size=_LONGEST_LINE,
+            max_field_size=_LONGEST_LINE,
+        )
+        self._runner = web.ServerRunner(server, shutdown_timeout=1)
 
     @property
     def address(self) -> str:
@@ -354,7 +366,7 @@ class _Callback:
         )
 
     def _received(self, request: web.BaseRequest) -> tuple[int, str]:
-        said = request.query
+        said = {name: values[0] for name, values in parse_qs(request.rel_url.raw_query_string).items()}
         mine = secrets.compare_digest(said.get("state", "").encode(), self._state.encode())
         asked = request.method == "GET" and request.path == _PATH
         if not (asked and self._state and mine) or self._answer.done():
