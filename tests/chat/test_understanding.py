@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -36,3 +37,28 @@ def test_it_understands_what_people_say(
 
 def test_a_sentence_longer_than_people_say_is_not_read() -> None:
     assert meaning_of("mark all, " * 1000, "", "", TODAY).kind is Kind.UNSUPPORTED
+
+
+@pytest.mark.parametrize("said", ["undo" + " last" * 70 + " x", "undo" + " the last one" * 25 + " y"])
+def test_no_sentence_takes_long_to_read(said: str) -> None:
+    began = time.process_time()
+
+    meaning_of(said, "", "", TODAY)
+
+    assert time.process_time() - began < 5  # the time doubled with each word that was repeated
+
+
+@pytest.mark.parametrize(
+    ("said", "about"),
+    [
+        ("undo deleting milk", {"about": "milk"}),
+        ("oops, undo the completion of milk", {"about": "milk"}),
+        ("undo what you just did", {}),
+        ("undo it, sorry", {}),
+        ("undo both", {}),
+    ],
+)
+def test_what_is_to_be_undone_may_be_named(said: str, about: dict[str, str]) -> None:
+    (call,) = meaning_of(said, "", "", TODAY).calls
+
+    assert (call.tool_name, call.arguments) == ("undo_last_change", about)

@@ -122,9 +122,12 @@ def forged(change: dict[str, str | None]) -> Callable[[str], Awaitable[None]]:
         answer = {"code": "theirs", "state": asked["state"], **change}
         query = urlencode({name: value for name, value in answer.items() if value is not None})
         async with httpx2.AsyncClient() as browser:
-            refused = await browser.get(f"{asked['redirect_uri']}?{query}")
+            # Cookies of all the servers of this machine come along.
+            cookies = {"Cookie": f"session={'x' * 10_000}"}
+            refused = await browser.get(f"{asked['redirect_uri']}?{query}", headers=cookies)
             wrong = await browser.post(asked["redirect_uri"], content=b"x")
         assert (refused.status_code, wrong.status_code) == (400, 400)
+        assert "not an answer to the sign-in" in refused.text
         await shown(address)
 
     return show
