@@ -182,7 +182,8 @@ class Campaign:
         at, driven = self._killed[-1]
         async with asyncio.timeout(_GRACE):
             for run_id in driven:
-                while (await self._times(run_id))[-1] < at:  # noqa: ASYNC110 - by other processes
+                # One that wrote its last entry just before the kill takes no other.
+                while (await self._times(run_id))[-1] < at and not await self._has_ended(run_id):  # noqa: ASYNC110 - by others
                     await asyncio.sleep(0.1)
 
     async def end(self, patience: float = _GRACE) -> None:
@@ -228,6 +229,13 @@ class Campaign:
             "SELECT count(*) AS runs FROM maverick.fleet_runs WHERE state <> 'ended'"
         )
         return int(found["runs"])
+
+    async def _has_ended(self, run_id: str) -> bool:
+        return bool(
+            await self._fetch(
+                "SELECT 1 FROM maverick.fleet_runs WHERE run_id = $1 AND state = 'ended'", run_id
+            )
+        )
 
     async def _driven_by(self, pid: int) -> list[str]:
         found = await self._fetch("SELECT run_id FROM maverick.fleet_runs WHERE worker LIKE $1", f"%-{pid}-%")
