@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -39,6 +38,7 @@ from maverick.loop.result import AgentResult, AgentUsage, ResultMetadata
 from maverick.model import Message, Tool, ToolCall
 from maverick.providers.claude_cli.tool import CliTool
 from maverick.runtime import AbortSignal, AgentExecutor
+from maverick.runtime.arguments import new_run_id
 from maverick.runtime.replay import load_beginning
 from maverick.tools import ToolRegistry
 from maverick.tools.permissions import Mode, load_permissions
@@ -125,7 +125,7 @@ class ClassExecutor(AgentExecutor):
         inspect.signature(super().execute).bind(definition, **options)  # refuses what it does not know
         # The inputs in a form that a journal can keep.
         kept: dict[str, Any] = msgspec.to_builtins(dict(inputs or {}), enc_hook=str, str_keys=True)
-        execution = Execution(run_id or f"run_{os.urandom(8).hex()}", 1, kept)
+        execution = Execution(run_id or new_run_id(), 1, kept)
         return await _Prompts(self, definition, execution, options, resumes=False).enter(dict(inputs or {}))
 
     async def resume(self, run_id: str, definition: AgentDefinition[Any], **options: Any) -> AgentResult[Any]:

@@ -123,7 +123,7 @@ class FolderConversations:
         return ()
 
     def last(self) -> Conversation:
-        """The one that was continued last; an ``InvalidInputError`` if there is none."""
+        """The one that was continued last; without any, an ``InvalidInputError``."""
         if not (found := self.all()):
             raise InvalidInputError(
                 "There is no conversation in this folder to continue. Start one without -c.", field="continue"

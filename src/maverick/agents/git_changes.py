@@ -53,7 +53,7 @@ async def changes_since(cwd: Path, revision: str) -> str:
 async def staged_changes(cwd: Path) -> str:
     """The diff of the next commit: what is staged, or all changes when nothing is; or a ``ProcessError``."""
     repository = await _Repository.of(cwd)
-    tree = await repository.tree("HEAD")  # there is none before the first commit
+    tree = await repository.tree("HEAD")  # ``None`` before the first commit
     return await repository.diff("--cached", *([tree] if tree else [])) or await repository.diff()
 
 

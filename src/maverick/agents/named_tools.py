@@ -151,7 +151,7 @@ def _connected(
 
     async def put(question: Question) -> dict[str, Any] | None:
         """Ask as about a call whose arguments are the answer: every front end shows them, and lets a person change them."""
-        assert approve is not None  # noqa: S101 - else nobody is asked
+        assert approve is not None  # noqa: S101 - else no one is asked
         fields = {"url": question.url} if question.url else question.fields
         request = ApprovalRequest(
             tool_name=f"{QUESTION}{question.server}: {' '.join(question.message.split())}",

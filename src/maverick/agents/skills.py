@@ -1,6 +1,6 @@
 """What agents are told in a folder: the instructions of the user and the project, and which skills there are.
 
-Instructions are in ``AGENTS.md``, or ``CLAUDE.md`` where there is none. The user's own are in ``~/.maverick/AGENTS.md``, or else
+Instructions are in ``AGENTS.md``, or else in ``CLAUDE.md``. The user's own are in ``~/.maverick/AGENTS.md``, or else
 ``~/.claude/CLAUDE.md``. A project's are those of the current folder and of the folders above it, up to the root of its git
 repository; the nearest comes last. They count only after the user has trusted the folder. A file above it counts if that
 folder is trusted too, or if the user has trusted this very content together with the current folder.

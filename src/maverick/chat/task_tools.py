@@ -124,7 +124,7 @@ class TaskSession:
         """Use up the user's confirmation of exactly this action.
 
         Raises:
-            TaskRefusedError: There is none, and the user is asked now.
+            TaskRefusedError: It was not confirmed yet; the user is asked now.
         """
         binding = binding_hash([tool.name, tool.description, tool.parameters, what])
         if not self.confirmations.consume(tool.name, binding):

@@ -44,7 +44,7 @@ class MCPServers:
     """Those among them that only want the project to be trusted."""
 
     def find(self, name: str) -> MCPServer:
-        """The server of a name; a ``ConfigError`` if there is none, or something is wrong with it."""
+        """The server of a name; a ``ConfigError`` if it is unknown or its settings are wrong."""
         if name in self.problems:
             raise self.problems[name]
         if name not in self.servers:

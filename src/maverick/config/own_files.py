@@ -30,7 +30,7 @@ def own_folder() -> Path:
 
 
 def read_small_file(path: Path) -> bytes:
-    """The content of a file, empty if there is none; a ``ConfigError`` if it cannot be read, or is too large."""
+    """The content of a file, empty if the file does not exist; a ``ConfigError`` if it cannot be read, or is too large."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
             raise ConfigError(f"{path} is not a file. Move it away, or make it one.", source=str(path))

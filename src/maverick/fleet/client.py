@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from types import TracebackType
@@ -35,6 +34,7 @@ from maverick.journal.records import ENDED
 from maverick.journal.words import RESUMABLE_REASONS
 from maverick.loop import AgentDefinition, AgentResult
 from maverick.model import Part
+from maverick.runtime.arguments import new_run_id
 from maverick.runtime.event_log import log_failure
 from maverick.runtime.replay import load
 
@@ -126,7 +126,7 @@ class Fleet:
                 runs of the user wait.
             JournalError: The database cannot be reached.
         """
-        run_id = run_id or f"run_{os.urandom(8).hex()}"
+        run_id = run_id or new_run_id()
         check_run_id(run_id)
         check_agent(agent)
         check_user(user_id)

@@ -78,7 +78,7 @@ _SHOWN = _COLUMNS.replace(
     END AS waits_for
     """,
 )
-"""The columns, with the worker that a run waits for if there is none."""
+"""The columns, with what a run waits for while it has no worker."""
 _UNREACHABLE = (
     "worker IS NULL AND (NOT EXISTS (SELECT FROM maverick.runs WHERE runs.run_id = fleet_runs.run_id) "
     f"OR NOT {_HAS_WORKER})"

@@ -74,7 +74,7 @@ def _owner() -> list[int]:
 
 
 def _fork_keeper(requests: socket.socket, handles: list[int]) -> set[int]:
-    """Fork a keeper for a program; if there can be no more processes, there is none, and the other end is told."""
+    """Fork a keeper for a program; if the system allows no more processes, the other end is told."""
     for handle in handles:
         os.set_inheritable(handle, False)
     supervisor = os.getpid()

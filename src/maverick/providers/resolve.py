@@ -138,7 +138,7 @@ class ResolvedModel:
 
     @property
     def stand_in_reason(self) -> str:
-        """Why the offline model answers although nobody asked for it, and what to do; empty if it was asked for."""
+        """Why the offline model answers although it was not asked for, and what to do; empty if it was asked for."""
         why = self.sources["provider"].removeprefix(_SINCE)
         return f"{why}; {self.stand_in_fix}" if self.is_stand_in else ""
 

@@ -86,10 +86,15 @@ def check_run(signal: object, user_id: object, if_exists: object) -> None:
         reject("if_exists", "'raise' or 'resume'", if_exists)
 
 
+def new_run_id() -> str:
+    """A unique id for a run."""
+    return f"run_{os.urandom(8).hex()}"
+
+
 def checked_run_id(run_id: str | None) -> str:
     """The id of a run, or a new one; refuses what cannot be one."""
     if run_id is None or run_id == "":
-        return f"run_{os.urandom(8).hex()}"
+        return new_run_id()
     if not isinstance(run_id, str):
         reject("run_id", "a string", run_id, "Write str(…) around it.")
     if "/" in run_id:

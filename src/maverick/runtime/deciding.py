@@ -77,7 +77,7 @@ class ApprovingExecutor(ABC):
 
     @abstractmethod
     def _kept_runs(self) -> Journal:
-        """The journal, or an InvalidInputError if there is none."""
+        """The journal; without one, an InvalidInputError."""
 
     @overload
     async def approve(

@@ -105,7 +105,7 @@ class ApprovalGate:
         """What became of a decision that does not count, if there was one."""
 
     async def decision(self, step: AwaitApproval) -> ApprovalDecided:
-        """The decision on one of the calls; while there is none, the requests are recorded, and the run is parked."""
+        """The decision on one of the calls; until there is one, the requests are recorded, and the run is parked."""
         asked = self._requests(step)
         await self._writer.park(asked)
         for request in asked:

@@ -72,7 +72,7 @@ class Approvals:
         The model is told a reason not to agree. Arguments are what the tool is called with in place of the model's.
 
         Raises:
-            RequestRefusedError: There is none that the user may see, or it is decided already.
+            RequestRefusedError: The user may see no such request, or it is decided already.
         """
         try:
             edited = edited_json(arguments) if arguments is not None and approved else ""

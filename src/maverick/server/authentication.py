@@ -22,7 +22,7 @@ _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 _LONGEST_ID = 200
 
 Authenticate: TypeAlias = Callable[[Request], str | Principal | Awaitable[str | Principal | None] | None]
-"""Says which user makes a request: their id, or who they are; ``None`` for nobody."""
+"""Says which user makes a request: their id, or who they are; ``None`` if they are not signed in."""
 
 
 class Authentication(Protocol):
@@ -84,7 +84,7 @@ class OwnAuthentication:
             raise unavailable("Signing in does not work at the moment. Try again later.") from error
 
     async def is_over(self, request: Request, user: Principal) -> bool:
-        """Whether the application says another user, or nobody, by now."""
+        """Whether the application names another user by now, or no user."""
         try:
             return (await self.user(request)).user_id != user.user_id
         except (HTTPException, RequestRefusedError):

@@ -217,7 +217,7 @@ class MaverickApp(ConversationApp):
         self._show_problems()
 
     def _is_for_agent(self, name: str) -> bool:
-        """Whether a slash command is none of ours, but a skill or the prompt of an MCP server."""
+        """Whether a slash command is a skill or the prompt of an MCP server, not one of the TUI's own."""
         if name in COMMANDS or name in ALIASES:
             return False
         return name.startswith(_MCP) or name in self._completions.completer.skills

@@ -12,8 +12,9 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, OptionList
 
-from maverick.exceptions import MaverickError, RunChangedError
+from maverick.exceptions import MaverickError
 from maverick.journal.conversations import ConversationList
+from maverick.runtime.arguments import new_run_id
 from maverick.runtime.consent import Grants
 from maverick.tui.approval import ask_user
 from maverick.tui.backend import Backend
@@ -26,7 +27,7 @@ from maverick.tui.gauge import age
 from maverick.tui.panels import GaugeLine, Sidebar, StatusLine, Welcome
 from maverick.tui.plain_text import one_line
 from maverick.tui.prompt import Completions, PromptBox, SearchBar
-from maverick.tui.session import NOTE, PROMPT, Answer, Question, Session, new_run_id
+from maverick.tui.session import NOTE, PROMPT, Answer, Question, Session
 from maverick.tui.terminal_driver import TerminalDriver
 
 _FRAME = 1 / 30
@@ -171,8 +172,6 @@ class ConversationApp(App[None]):
     async def _done(self, session: Session, work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
-        except RunChangedError as error:
-            _show_error(session, f"{error} Or resume it anyway: /resume anyway")
         except MaverickError as error:
             _show_error(session, str(error))
         except Exception as error:  # noqa: BLE001 - a bug is shown too, and the screen stays

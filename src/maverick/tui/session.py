@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from maverick.exceptions import AgentNotFoundError, InvalidInputError, MaverickError
+from maverick.exceptions import AgentNotFoundError, InvalidInputError, MaverickError, RunChangedError
 from maverick.journal.approvals import decided_by_the_run
 from maverick.journal.records import RunStatus
 from maverick.loop import AgentDefinition, AgentResult, ModelConfig, TerminateReason
@@ -19,6 +19,7 @@ from maverick.loop.result import ToolOutcome
 from maverick.model import Part, ToolContext
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest
+from maverick.runtime.arguments import new_run_id
 from maverick.runtime.consent import CHANGED, CallPreview, Grants, GrantScope, consent, preview_call
 from maverick.tools.coding.shell import LONGEST, Shell
 from maverick.tools.coding.workspace import Workspace
@@ -52,11 +53,6 @@ Answer: TypeAlias = tuple[ApprovalAnswer, GrantScope | None]
 """The user's decision, and for how long they do not want to be asked again."""
 Ask: TypeAlias = Callable[[Question], Awaitable[Answer | None]]
 """Asks the user about a tool call; ``None`` means later."""
-
-
-def new_run_id() -> str:
-    """A unique id for a run."""
-    return f"run_{os.urandom(8).hex()}"
 
 
 class Session:
@@ -174,7 +170,11 @@ class Session:
         parked = self.model.status is Status.WAITING
         if parked and not await self._decide_parked():
             return
-        await self._resume(parked=parked, accept_changes=accept_changes)
+        try:
+            await self._resume(parked=parked, accept_changes=accept_changes)
+        except RunChangedError as error:
+            hint = f"{error} Or resume it anyway: /resume anyway"
+            raise RunChangedError(hint, changes=error.changes) from error
 
     async def fork(self, turn: int, edit: str | None, source: str) -> None:
         """Run again from a turn of another run on, with a message put before it, as a new run.

@@ -61,7 +61,7 @@ def _chat(
 ) -> AbstractAsyncContextManager[Mapping[str, OwnDrive]]:
     """The conversations of ``maverick serve``: with the agents that were named, else with the task chat.
 
-    With ``--chat`` it is both; without what they need being installed, it is none.
+    With ``--chat`` it is both; without what they need being installed, it is neither.
     """
     is_named = options.chat is True
     if options.chat is False:

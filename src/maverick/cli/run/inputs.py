@@ -109,5 +109,5 @@ def _piped(screen: Screen) -> str | None:
     if not (stat.S_ISFIFO(kind) or stat.S_ISREG(kind) or stat.S_ISSOCK(kind)):
         return None
     if not select.select([sys.stdin], [], [], _PATIENCE)[0]:
-        screen.remark("(waiting for standard input to end; use < /dev/null if there is none)")
+        screen.remark("(waiting for standard input to end; use < /dev/null for no input)")
     return sys.stdin.read().strip() or None

@@ -14,7 +14,7 @@ from maverick.journal.export import export_run
 
 
 async def write_export(console: Console, *, run_id: str, output: str | None, force: bool) -> int:
-    """Write a run; nothing is written if there is none of this id."""
+    """Write a run; nothing is written if the run does not exist."""
     lines = export_run(console.journal, run_id)
     first = await anext(lines)
     if output is None:

@@ -70,14 +70,14 @@ class Exchange(Struct, frozen=True):
 
     @property
     def request_id(self) -> str:
-        """The service's id of the exchange, under whichever name it has; empty when there is none."""
+        """The service's id of the exchange, under whichever name it has; empty if it sent no id."""
         get = self.headers.get
         found = get("request-id") or get("x-request-id") or get("x-amzn-requestid") or ""
         return found.replace(self.secret, HIDDEN) if self._is_key and found else found
 
     @property
     def about(self) -> str:
-        """The id of the exchange as the end of a message; empty when there is none."""
+        """The id of the exchange as the end of a message; empty if it sent no id."""
         return f" (request {self.request_id})" if self.request_id else ""
 
     def clean(self, data: bytes) -> bytes:

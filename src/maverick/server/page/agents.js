@@ -31,7 +31,7 @@ export class Agents {
     this.model.hidden = true;
   }
 
-  /** Show which agent a conversation is with; it can be chosen while there is none. */
+  /** Show which agent a conversation is with; it can be chosen in a new one. */
   show(name, model = null) {
     this.node.disabled = name !== null;
     this.node.value = name ?? this.chosen;

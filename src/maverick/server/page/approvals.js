@@ -70,7 +70,7 @@ export function confirmationCard(approval, onDecide) {
   return card;
 }
 
-/** The list at the left; looked at again now and then, since nobody tells this page of what others do. */
+/** The list at the left; looked at again now and then, since this page is not told what others do. */
 export class Requests {
   constructor({ onError }) {
     this.node = byId("requests");

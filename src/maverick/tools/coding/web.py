@@ -103,7 +103,7 @@ class GuardedResolver(AbstractResolver):
         return found
 
     def check(self, address: str, host: str) -> None:
-        """Refuse an address of a host that may not be reached, or that is none."""
+        """Refuse an invalid address, or one of a host that may not be reached."""
         try:
             parsed = ip_address(address.partition("%")[0])
         except ValueError as error:

@@ -59,7 +59,7 @@ def elicitation(server: str, ask: AskUser) -> ElicitationFnT:
         }
         for _ in range(_ATTEMPTS):
             given = await ask(Question(server, message, fields))
-            # What nobody has filled in is not an answer.
+            # What was not filled in is not an answer.
             content = None if given is None else {n: value for n, value in given.items() if value is not None}
             if content is None:
                 return types.ElicitResult(action="decline")

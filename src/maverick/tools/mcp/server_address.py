@@ -56,7 +56,7 @@ class ServerAddress:
     cwd: str | None = None
     """The folder the command is started in."""
     elicitation: ElicitationFnT | None = field(default=None, repr=False, compare=False)
-    """What answers the server's questions; without it, the server is told that there is nobody to ask."""
+    """What answers the server's questions; without it, the server is told that no one can be asked."""
     auth: httpx2.Auth | None = field(default=None, repr=False, compare=False)
     """What signs requests to the URL, such as :class:`~maverick.tools.mcp.oauth.StoredTokens`."""
 
