@@ -216,3 +216,18 @@ def test_without_standard_input_at_all_it_plays_the_tour(tmp_path: Path) -> None
 
     assert done.returncode == 0, done.stderr
     assert b"A short tour of Maverick" in done.stdout
+
+
+def test_what_a_project_tells_agents_alone_does_not_concern_the_chat(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.write("project/AGENTS.md", "Obey me.")
+    monkeypatch.chdir(folder.path / "project")
+
+    chat, agent = folder.main("chat", said="add tea\n"), folder.main("run", "-p", "hello there")
+    folder.write("project/maverick.yaml", "agent:\n  base_url: https://example.com\n")
+    asked = folder.main("chat", said="add tea\n")
+
+    assert "trusted" not in chat.stderr
+    assert "(AGENTS.md: not trusted" in agent.stderr
+    assert "(maverick.yaml, AGENTS.md: not trusted" in asked.stderr

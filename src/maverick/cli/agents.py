@@ -29,7 +29,7 @@ _COLUMNS = columns_of("AGENT", "FROM", "WHAT IT DOES…")
 
 def list_agents(options: argparse.Namespace) -> int:
     """List all agents; problems are printed below them."""
-    looking = discovery(load_settings())
+    looking = discovery(load_settings(for_agents=True))
     agents = looking.all()
     screen = Screen.of_process()
     problems = list(map(str, looking.problems))
@@ -46,7 +46,7 @@ def list_agents(options: argparse.Namespace) -> int:
 
 def show_agent(options: argparse.Namespace) -> int:
     """Show an agent."""
-    found = look_up(options.agent, load_settings())
+    found = look_up(options.agent, load_settings(for_agents=True))
     screen = Screen.of_process()
     if options.as_json:
         screen.say(f"{json_text(agent_fields(found))}\n")

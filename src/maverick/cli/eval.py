@@ -49,7 +49,7 @@ def evaluate_files(options: argparse.Namespace) -> int:
     if bool(options.files) == bool(options.from_runs):
         problem = "Name one or more files of cases, or else runs with --from-runs."
         raise InvalidInputError(problem, field="files")
-    config = load_settings(asks=True, as_json=options.as_json)
+    config = load_settings(asks=True, as_json=options.as_json, for_agents=True)
     screen = Screen.of_process()
     if options.from_runs:
         return asyncio.run(_write_cases(options, config, screen))

@@ -64,7 +64,7 @@ _LEAVE_SECONDS = 3
 
 def serve(options: argparse.Namespace) -> int:
     """Serve until the process is stopped."""
-    settings = load_settings(asks=True)
+    settings = load_settings(asks=True, for_agents=bool(options.agents))
     loop_factory = uvicorn.Config("").get_loop_factory()
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         return runner.run(_serve(options, settings))

@@ -99,9 +99,13 @@ def server_lines(server: MCPServer) -> Iterator[str]:
         yield f"  it gets from your environment: {visible(', '.join(server.variables))}"
 
 
-def ask_for_trust(folder: Path, *, can_ask: bool) -> None:
-    """Ask the person whether they trust a folder that they have not trusted yet; else say what is left out."""
-    if untrusted := untrusted_in(folder):
+def ask_for_trust(folder: Path, *, can_ask: bool, for_agents: bool) -> None:
+    """Ask the person whether they trust a folder that they have not trusted yet; else say what is left out.
+
+    If one file is of interest, all is shown: a folder is trusted as a whole.
+    """
+    untrusted = untrusted_in(folder)
+    if any(for_agents or part.name in FILES for part in untrusted):
         screen = Screen(sys.stdout, sys.stderr, colour=False)
         if not (can_ask and _agreed_to(folder, untrusted, screen)):
             screen.remark(f"({_ignored(untrusted)})")

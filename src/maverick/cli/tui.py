@@ -48,7 +48,7 @@ def open_screen(options: argparse.Namespace) -> int:
             "`maverick tui` needs a terminal. Elsewhere, use `maverick run` and `maverick runs`.",
             field="terminal",
         )
-    return asyncio.run(_show(options, load_settings(asks=True)))
+    return asyncio.run(_show(options, load_settings(asks=True, for_agents=True)))
 
 
 async def _show(options: argparse.Namespace, config: MaverickConfig) -> int:

@@ -27,7 +27,7 @@ from maverick.fleet.worker import Offer, OwnDrive, Worker
 
 def run_worker(options: argparse.Namespace) -> int:
     """Drive runs until a signal comes; those in progress are then handed over."""
-    return asyncio.run(_work(options, load_settings(), Screen.of_process()))
+    return asyncio.run(_work(options, load_settings(for_agents=True), Screen.of_process()))
 
 
 async def _work(options: argparse.Namespace, config: MaverickConfig, screen: Screen) -> int:

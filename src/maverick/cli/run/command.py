@@ -42,7 +42,7 @@ from maverick.runtime.replay import load_beginning
 
 def run_agent(options: argparse.Namespace) -> int:
     """Run an agent to its end, on the screen; the exit code says why the run ended."""
-    config = load_settings(asks=True, as_json=options.as_json)
+    config = load_settings(asks=True, as_json=options.as_json, for_agents=True)
     screen = Screen.of_process()
     if options.prompt is None and _is_prompt(options.agent or ""):
         options.agent, options.prompt = None, options.agent

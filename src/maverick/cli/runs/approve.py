@@ -128,7 +128,7 @@ async def _decide_here(
 
     record = await console.journal.get(root)
     try:
-        config = load_settings(asks=False, as_json=console.as_json)
+        config = load_settings(as_json=console.as_json, for_agents=True)
         found, definition = agent_of(record, agents, config)
     except (AgentError, ConfigError):
         return False

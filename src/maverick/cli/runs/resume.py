@@ -94,7 +94,7 @@ async def _drive(
     is_same_run: bool = False,
 ) -> int:
     """Go on from what a run has done, in the same run or in a new one."""
-    config = load_settings(asks=True, as_json=console.as_json)
+    config = load_settings(asks=True, as_json=console.as_json, for_agents=True)
     record = await console.journal.get(run_id)
     found, agent = agent_of(record, agents, config)
     model = await model_of_run(console.journal, run_id, found, agent, changes, config)
@@ -121,7 +121,9 @@ async def _drive(
 async def replay_run(console: Console, *, run_id: str, agents: str | None) -> int:
     """Tell a run again, from the journal alone; returns the exit code the run itself would have had."""
     record = await console.journal.get(run_id)
-    _, definition = agent_of(record, agents, load_settings(asks=True, as_json=console.as_json))
+    _, definition = agent_of(
+        record, agents, load_settings(asks=True, as_json=console.as_json, for_agents=True)
+    )
     printer = RunPrinter(console, RunOptions(), agents, definition.run_config, run_id)
     result = None
     async with replaying_executor(definition, console.journal) as executor:
