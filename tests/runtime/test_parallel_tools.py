@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 
 import pytest
@@ -140,3 +141,20 @@ async def test_the_event_loop_goes_on_while_a_blocking_tool_runs() -> None:
     result, _ = await asyncio.gather(run([call("block"), "ok"], agent(block)), release())
 
     assert results_in(result.messages) == ["released"]
+
+
+@pytest.mark.skipif(
+    sys.version_info < (3, 12), reason="the event loop starts tasks eagerly from Python 3.12 on"
+)
+@pytest.mark.requirement("003-FR2-AC4")
+async def test_tools_that_answer_at_once_are_heard_where_tasks_start_eagerly() -> None:
+    @tool
+    async def greet() -> str:
+        """Answer without waiting for anything."""
+        return "hello"
+
+    asyncio.get_running_loop().set_task_factory(getattr(asyncio, "eager_task_factory", None))
+    async with asyncio.timeout(PATIENCE):
+        result = await run([calls(call("greet"), call("greet")), "ok"], agent(greet))
+
+    assert results_in(result.messages) == ["hello", "hello"]

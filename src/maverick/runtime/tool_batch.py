@@ -116,7 +116,8 @@ class ToolBatch:
 
     def _start(self, planned: PlannedCall) -> None:
         seconds = self._runner.timeout(planned)
-        self._running[planned.index] = self._loop.create_task(self._run_one(planned))
+        # Not by the loop's own factory: an eager one would run the call before it is known as running.
+        self._running[planned.index] = asyncio.Task(self._run_one(planned), loop=self._loop)
         if seconds is not None:
             expire = partial(self._expire, planned, seconds)
             self._deadlines.watch((self, planned.index), self._loop.time() + seconds, expire)
