@@ -124,7 +124,8 @@ class PostgresWriter:
     def _queued(self, job: PendingWrite[R]) -> PendingWrite[R]:
         self._jobs.append(job)
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._write_all())
+            # Not by a factory that starts tasks eagerly: the first would be written without those beside it.
+            self._task = asyncio.Task(self._write_all())
         return job
 
     async def finish(self) -> None:
