@@ -20,7 +20,7 @@ from maverick.runtime import AgentExecutor
 from maverick.server.agents import Agents
 from maverick.server.answerers import AgentAnswerer, Answerer, TaskChat
 from maverick.server.authentication import Authenticate
-from maverick.server.dependencies import REFUSALS, ChatService
+from maverick.server.dependencies import ChatService
 from maverick.server.errors import answer_refusals
 from maverick.server.limits import ServerLimits
 from maverick.server.middleware import BodyLimit, Observer
@@ -95,6 +95,10 @@ def create_app(
         database, served, authenticate, verifier, limits, fleet, signup=signup, metrics_token=metrics_token
     )
 
+    modules = [signing_in, chat, approving, conversations, front_ends, operations]
+    if runner is not None:
+        modules.append(tasks)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await run_in_thread(lambda: database.engine)  # found to be wrong now, if it is
@@ -108,14 +112,11 @@ def create_app(
         lifespan=lifespan,
         docs_url=None,  # its page loads scripts from other sites
         redoc_url=None,
-        responses=REFUSALS,
+        # As they are, not included: a router that is included is built again, for each app and with its first request.
+        routes=[route for module in modules for route in module.router.routes],
     )
     app.state.service = service
     answer_refusals(app)
-    for module in (signing_in, chat, approving, conversations, front_ends, operations):
-        app.include_router(module.router)
-    if runner is not None:
-        app.include_router(tasks.router)
     app.mount("/", _Page(directory=_PAGE, html=True), name="page")
     with_media = limits.body_bytes + limits.attachment_bytes * 4 // 3
     app.add_middleware(

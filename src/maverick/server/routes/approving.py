@@ -13,6 +13,7 @@ from maverick.chat.tables import storable
 from maverick.server.answer import ApprovalBody
 from maverick.server.dependencies import (
     ANSWER,
+    REFUSALS,
     ApprovalPathId,
     ChatService,
     IdempotencyKey,
@@ -25,7 +26,7 @@ from maverick.server.events import Answer
 from maverick.server.tokens import Principal
 from maverick.tools.threads import run_in_thread
 
-router = APIRouter(prefix="/api/approvals", tags=["approvals"])
+router = APIRouter(prefix="/api/approvals", tags=["approvals"], responses=REFUSALS)
 
 
 class ApprovalList(BaseModel):

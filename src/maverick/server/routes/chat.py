@@ -16,6 +16,7 @@ from maverick.server.agents import AgentBody
 from maverick.server.answer import Question
 from maverick.server.dependencies import (
     ANSWER,
+    REFUSALS,
     STREAM,
     Id,
     IdempotencyKey,
@@ -32,7 +33,7 @@ from maverick.server.dependencies import (
 from maverick.server.errors import RequestRefusedError
 from maverick.server.event_stream import StreamFormat
 
-router = APIRouter(prefix="/api", tags=["chat"])
+router = APIRouter(prefix="/api", tags=["chat"], responses=REFUSALS)
 
 
 class Attachment(RequestBody):

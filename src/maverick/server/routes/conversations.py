@@ -13,7 +13,7 @@ from maverick.chat.confirmations import pending_confirmations
 from maverick.chat.conversations import ConversationStore
 from maverick.chat.tables import ChatMessage, Conversation, ToolCall, storable
 from maverick.server.answer import AnswerStatus, ApprovalBody, ToolCallBody
-from maverick.server.dependencies import ChatService, PathId, RequestBody, Service, User
+from maverick.server.dependencies import REFUSALS, ChatService, PathId, RequestBody, Service, User
 from maverick.server.errors import not_found
 from maverick.server.event_stream import CONVERSATIONS
 from maverick.server.markdown import render_markdown
@@ -21,7 +21,7 @@ from maverick.server.tables import AnswerRecords
 from maverick.server.tokens import Principal
 from maverick.tools.threads import run_in_thread
 
-router = APIRouter(prefix="/api/conversations", tags=["conversations"])
+router = APIRouter(prefix="/api/conversations", tags=["conversations"], responses=REFUSALS)
 
 
 def _one_line(title: str) -> str:

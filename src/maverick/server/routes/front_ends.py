@@ -10,13 +10,13 @@ from pydantic import BaseModel, Field
 
 from maverick.chat.prompt import MESSAGE_LENGTH
 from maverick.server.answer import Question
-from maverick.server.dependencies import STREAM, ApprovalId, ChatService, Id, Service, User
+from maverick.server.dependencies import REFUSALS, STREAM, ApprovalId, ChatService, Id, Service, User
 from maverick.server.errors import RequestRefusedError, not_found
 from maverick.server.events import Answer
 from maverick.server.stream_encoders import AgUiEncoder, AiSdkEncoder
 from maverick.server.tokens import Principal
 
-router = APIRouter(prefix="/api", tags=["other front ends"], responses=STREAM)
+router = APIRouter(prefix="/api", tags=["other front ends"], responses={**REFUSALS, **STREAM})
 
 AgentName = Annotated[
     str | None, Query(max_length=100, description="The agent of a new conversation; by default the first.")

@@ -11,12 +11,12 @@ from pydantic import BaseModel
 from maverick.chat.database import owned_session
 from maverick.exceptions import NetworkError
 from maverick.server.authentication import bearer_of
-from maverick.server.dependencies import STREAM, ChatService, Service, User, signed_in
+from maverick.server.dependencies import REFUSALS, STREAM, ChatService, Service, User, signed_in
 from maverick.server.errors import unavailable
 from maverick.server.event_stream import EventStream, encoded_updates
 from maverick.tools.threads import run_in_thread
 
-router = APIRouter()
+router = APIRouter(responses=REFUSALS)
 
 
 class State(BaseModel):

@@ -8,13 +8,13 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from maverick.server.authentication import bearer_of, cookie_name, refuse_other_sites
-from maverick.server.dependencies import ChatService, RequestBody, Service, User
+from maverick.server.dependencies import REFUSALS, ChatService, RequestBody, Service, User
 from maverick.server.errors import RequestRefusedError
 from maverick.server.event_stream import SESSION
 from maverick.server.tokens import Principal, TokenSigner
 from maverick.tools.threads import run_in_thread
 
-router = APIRouter(prefix="/api", tags=["signing in"])
+router = APIRouter(prefix="/api", tags=["signing in"], responses=REFUSALS)
 
 
 class Credentials(RequestBody):

@@ -17,13 +17,21 @@ from maverick.chat.task_arguments import AddTask, Description, PriorityName, Tit
 from maverick.chat.task_tools import UNDO_LAST, Caller, TaskRefusedError, TaskSession
 from maverick.chat.tasks import REDO, TaskStore, state_of
 from maverick.exceptions import InvalidInputError, StorageError
-from maverick.server.dependencies import ChatService, IdempotencyKey, PathNumber, RequestBody, Service, User
+from maverick.server.dependencies import (
+    REFUSALS,
+    ChatService,
+    IdempotencyKey,
+    PathNumber,
+    RequestBody,
+    Service,
+    User,
+)
 from maverick.server.errors import RequestRefusedError, key_reused, not_found
 from maverick.server.event_stream import TASKS
 from maverick.server.tokens import Principal
 from maverick.tools.threads import run_in_thread
 
-router = APIRouter(prefix="/api", tags=["tasks"])
+router = APIRouter(prefix="/api", tags=["tasks"], responses=REFUSALS)
 
 
 class TaskBody(BaseModel):
