@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,10 +17,12 @@ from programs import require
 ASK_BASH = """
 source /dev/stdin
 maverick() { "$PYTHON" -m maverick "$@"; }
+COMP_LINE=$1
+shift
 COMP_WORDS=("$@")
 COMP_CWORD=$(($# - 1))
 compopt() { :; }
-_shtab_maverick
+_maverick
 printf '%s\\n' "${COMPREPLY[@]}"
 """
 
@@ -31,9 +34,11 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def completed(script: str, folder: Path, *words: str) -> list[str]:
-    """What bash offers for the last of the words."""
+    """What bash offers for the last of the words, which it splits at colons, or for the rest of it."""
+    line = " ".join(["maverick", *words])
+    parts = [part for word in words for part in re.split("(:)", word) if part or part == word]
     done = subprocess.run(  # noqa: S603 - our own script
-        ["/bin/bash", "--norc", "-c", ASK_BASH, "bash", "maverick", *words],
+        ["/bin/bash", "--norc", "-c", ASK_BASH, "bash", line, "maverick", *parts],
         input=script,
         capture_output=True,
         text=True,
@@ -58,6 +63,7 @@ def completed(script: str, folder: Path, *words: str) -> list[str]:
         (["completion", "z"], ["zsh"]),
         (["agents", "new", "x", "--py"], ["--python"]),
         (["run", "--model", "runs", "--js"], ["--json"]),
+        (["run", "--model", "offline:", "--js"], ["--json"]),
     ],
 )
 def test_bash_offers_commands_and_options(
@@ -74,6 +80,8 @@ def test_bash_offers_the_names_of_agents_runs_and_models(script: str, folder: Fo
     assert completed(script, folder.path, "run", "ge") == ["general", "geographer"]
     assert completed(script, folder.path, "runs", "show", "gr") == ["greeting"]
     assert "claude:claude-opus-5-5" in completed(script, folder.path, "run", "--model", "claude")
+    assert "claude-opus-5-5" in completed(script, folder.path, "run", "--model", "claude:")
+    assert "claude-opus-5-5" in completed(script, folder.path, "run", "--model", "claude:claude-op")
 
 
 def test_a_name_that_bash_would_run_is_not_offered(script: str, folder: Folder) -> None:

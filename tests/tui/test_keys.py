@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from textual.events import Key
+from textual.events import Key, Paste
 
 from maverick.testing import call, reply
 from maverick.tui.app import MaverickApp
@@ -236,6 +236,19 @@ async def test_escape_at_an_idle_prompt_does_nothing_and_letters_elsewhere_go_to
         assert (typed, focused) == ("quiet", at.prompt)
         assert (at.prompt.text, at.app.focused) == ("q/?fn", at.prompt)
         assert at.app.is_running
+
+
+async def test_what_is_pasted_is_at_the_prompt_once_wherever_the_focus_is() -> None:
+    async with screen(kept=True) as at:
+        await at.open()
+        elsewhere = at.app.focused
+        at.app.post_message(Paste("two\nlines "))
+        await at.until(lambda: at.prompt.text)
+        at.app.post_message(Paste("more"))
+        await at.until(lambda: "more" in at.prompt.text)
+
+        assert elsewhere is not at.prompt
+        assert (at.prompt.text, at.app.focused) == ("two\nlines more", at.prompt)
 
 
 async def test_what_is_sent_is_shown_wherever_the_conversation_was_scrolled_to() -> None:

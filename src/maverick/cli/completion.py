@@ -22,6 +22,29 @@ _NAMES = {
 """The commands that list what an argument may be."""
 _FILES = ("FILE", "PATH", "COPY")
 """What the help calls an argument that is a file."""
+_WHOLE_WORDS = r"""
+# Bash splits "claude:name" into three words and replaces only the last; the line shows which of them belong together.
+_maverick() {
+  local line="$COMP_LINE" words=() at=-1 current=0 index word rest
+  for index in "${!COMP_WORDS[@]}"; do
+    word="${COMP_WORDS[index]}" rest="${line#"${line%%[![:space:]]*}"}"
+    if [[ $at -ge 0 && "$rest" == "$line" && ( "$word" == :* || "${words[at]}" == *: ) ]]; then
+      words[at]+="$word"
+    else
+      words[++at]="$word"
+    fi
+    line="${rest#"$word"}"
+    [[ $index -eq $COMP_CWORD ]] && current=$at
+  done
+  local COMP_WORDS=("${words[@]}") COMP_CWORD=$current
+  _shtab_maverick
+  word="${words[current]}"
+  [[ "$COMP_WORDBREAKS" == *:* ]] && COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*:}"}"}")
+  return 0
+}
+
+complete -o bashdefault -F _maverick maverick
+"""
 
 
 def write_script(options: argparse.Namespace) -> int:
@@ -32,7 +55,8 @@ def write_script(options: argparse.Namespace) -> int:
 
 def script_of(shell: str) -> str:
     """The script of a shell."""
-    return f"{shtab.complete(_complete(command_parser()), shell=shell)}\n"
+    script = f"{shtab.complete(_complete(command_parser()), shell=shell)}\n"
+    return script + _WHOLE_WORDS if shell == "bash" else script
 
 
 def _complete(parser: CommandParser) -> CommandParser:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from textual.actions import parse
 from textual.app import SystemCommand
 from textual.binding import BindingType
-from textual.events import Key
+from textual.events import Key, Paste
 from textual.screen import ModalScreen, Screen
 from typing_extensions import override
 
@@ -109,9 +109,18 @@ class MaverickApp(ConversationApp):
     def on_key(self, event: Key) -> None:
         """Type what no other part of the screen takes at the prompt."""
         typed = event.character if event.is_printable else None
-        if typed and not typed.isspace() and not isinstance(self.screen, ModalScreen):
+        if typed and not typed.isspace():
+            self._type(typed)
+
+    def on_paste(self, event: Paste) -> None:
+        """Paste at the prompt what no other part of the screen takes."""
+        if self.focused is not self._prompt:  # which has taken it
+            self._type(event.text)
+
+    def _type(self, text: str) -> None:
+        if not isinstance(self.screen, ModalScreen):
             self.screen.set_focus(self._prompt)  # at once, for the next key
-            self._prompt.insert(typed)
+            self._prompt.insert(text)
 
     def action_leave(self) -> None:
         """Go from the search to what it has found, and from anywhere else to the prompt."""
