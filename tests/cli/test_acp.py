@@ -23,6 +23,7 @@ from cli.editor import Editor, editor
 from cli.folder import Folder
 from maverick.cli.acp.content import place_of
 from maverick.cli.acp.tool_calls import preview_content, shown_arguments, title_of
+from maverick.journal import SqliteJournal
 from maverick.model import ToolCall
 from maverick.runtime.consent import preview_call
 from media_files import png
@@ -192,6 +193,15 @@ async def test_the_mode_decides_at_once_what_is_asked(office: Path) -> None:
 
 @needs_sandbox  # without it, a person is asked about each command
 @pytest.mark.requirement("P4")
+async def said_meanwhile(home: Path) -> None:
+    """Wait until words wait for a run."""
+    async with asyncio.timeout(PATIENCE), SqliteJournal(home / ".maverick" / "runs.db") as journal:
+        while not any(  # noqa: ASYNC110 - another process writes them
+            [await journal.waiting_words(run.run_id) for run in await journal.list_runs()]
+        ):
+            await asyncio.sleep(0.01)
+
+
 async def test_two_sessions_work_at_once_and_one_is_cancelled(office: Path) -> None:
     async with editor(office, "clerk.py", "--mode", "yolo") as made:
         one, two = await made.new(office), await made.new(office)
@@ -199,6 +209,7 @@ async def test_two_sessions_work_at_once_and_one_is_cancelled(office: Path) -> N
         await made.until(lambda: "begun" in json.dumps(made.updates("tool_call_update", one)))
         other = await made.prompt(two, "hello")
         steered = asyncio.create_task(made.prompt(one, "and more"))
+        await said_meanwhile(office)
         await made.agent.cancel(session_id=one)
         cancelled = await working
         await asyncio.wait_for(steered, PATIENCE)
@@ -210,7 +221,8 @@ async def test_two_sessions_work_at_once_and_one_is_cancelled(office: Path) -> N
         "end_turn",
     )
     assert made.said(two) == "Heard: hello; 0 images."
-    assert "hello again" in made.said(one)
+    # What was said as it was stopped is heard with the next prompt.
+    assert made.said(one) == "Heard: run echo begun; sleep 600, and more, hello again; 0 images."
     (call,) = made.updates("tool_call", one)
     assert (call["kind"], call["title"]) == ("execute", "`echo begun; sleep 600`")
 
@@ -290,6 +302,39 @@ async def test_a_fork_has_what_was_said_and_leaves_the_other_to_a_terminal(
     assert in_terminal.stdout.endswith("Heard: hello, right, go on; 0 images.\n"), in_terminal.stderr
     assert made.said(fork) == "Heard: hello; 0 images.Heard: hello, left; 0 images."
     assert made.said(fork, "user_message_chunk") == "helloleft"
+
+
+async def test_a_session_in_two_windows_is_one_conversation(office: Path) -> None:
+    words = ("clerk.py", "--mode", "yolo")
+    async with editor(office, *words) as left, editor(office, *words) as right:
+        mine = await left.new(office)
+        await left.prompt(mine, "hello")
+        working = asyncio.create_task(left.prompt(mine, "run echo begun; sleep 600"))
+        await left.until(lambda: "begun" in json.dumps(left.updates("tool_call_update", mine)))
+        await right.agent.load_session(cwd=str(office), session_id=mine, mcp_servers=[])
+        loaded = right.said()
+        with pytest.raises(RequestError, match="in progress in another window"):
+            await right.prompt(mine, "and I?")
+        steered = asyncio.create_task(left.prompt(mine, "stopped"))
+        await said_meanwhile(office)
+        await left.agent.cancel(session_id=mine)
+        await asyncio.wait_for(asyncio.gather(working, steered), PATIENCE)
+        right.heard.clear()
+        await right.prompt(mine, "from the right")
+        left.heard.clear()
+        await left.prompt(mine, "from the left")
+        await left.prompt(mine, "again")
+        shown = left.said(kind="user_message_chunk")
+
+    whole = "hello, run echo begun; sleep 600, stopped, from the right"
+    assert "in progress in another window" in loaded
+    assert right.said(kind="user_message_chunk") == "stopped"
+    assert right.said() == f"Heard: {whole}; 0 images."
+    assert shown == "from the right"
+    assert left.said() == (
+        f"Heard: {whole}; 0 images.Heard: {whole}, from the left; 0 images."
+        f"Heard: {whole}, from the left, again; 0 images."
+    )
 
 
 async def test_servers_of_the_editor_are_used_and_one_that_fails_is_left_out(

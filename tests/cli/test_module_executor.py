@@ -44,6 +44,21 @@ def test_a_run_is_begun_and_resumed_with_the_executor_of_its_module(folder: Fold
     )
 
 
+def test_cases_are_evaluated_with_the_executor_of_the_module(folder: Folder) -> None:
+    ours = OFFICE.replace('Permissions("yolo", ask=["stamp"])', 'Permissions("yolo")')
+    cases = """
+    from maverick.evals import Case, contains
+
+    cases = [Case("stamps", {"prompt": "Work."}, checks=[contains("stamped by ours")])]
+    """
+    folder.write("office.py", ours + cases)
+
+    evaluated = folder.main("eval", "office.py")
+
+    assert "1 of 1 cases passed" in evaluated.stdout, evaluated.stderr
+    assert "offline model" not in evaluated.stderr
+
+
 def test_a_run_that_was_begun_without_naming_a_model_is_resumed_on_the_one_that_is_set(
     folder: Folder,
 ) -> None:

@@ -19,7 +19,8 @@ import msgspec
 from maverick.config.own_files import own_folder, persons_home, replace_file
 from maverick.config.trust import Trust, digest
 from maverick.exceptions import ConfigError, InvalidInputError, RunNotFoundError
-from maverick.journal import Journal
+from maverick.journal import Journal, RunStatus
+from maverick.journal.words import decode_words
 from maverick.loop.entries import Interrupted
 from maverick.loop.machine import AgentLoop
 from maverick.loop.result import AgentResult, TerminateReason
@@ -122,6 +123,10 @@ class FolderConversations:
             return _read(self._file, self._folder).conversations
         return ()
 
+    def latest(self, conversation: Conversation) -> Conversation:
+        """A conversation as it is by now: another process may have continued it."""
+        return next((one for one in self.all() if one.id == conversation.id), conversation)
+
     def last(self) -> Conversation:
         """The one that was continued last; without any, an ``InvalidInputError``."""
         if not (found := self.all()):
@@ -154,9 +159,28 @@ def every_folder() -> dict[str, tuple[Conversation, ...]]:
 
 
 async def messages_of(journal: Journal, run_id: str) -> tuple[Message, ...] | None:
-    """What was said in a run that the journal has; ``None`` if it has not ended."""
+    """What was said in a run that the journal has, and to it as it was stopped; ``None`` if it has not ended."""
     loop = await _followed(journal, run_id)
-    return tuple(loop.step.result.messages) if isinstance(loop.step, Finish) else None
+    if not isinstance(loop.step, Finish):
+        return None
+    return (*loop.step.result.messages, *await unheard_by(journal, run_id))
+
+
+async def unheard_by(journal: Journal, run_id: str) -> list[Message]:
+    """What was said to a run that has not heard it."""
+    words = [decode_words(payload) for payload in await journal.waiting_words(run_id)]
+    await journal.load_blobs(words, run_id)
+    return [Message.user(said.parts or said.content) for said in words]
+
+
+async def is_elsewhere(journal: Journal, run_id: str) -> bool:
+    """Whether another process works on a run that has not ended."""
+    from maverick.runtime.replay import load  # here, since few runs continue another
+    from maverick.runtime.worker import Predecessor
+
+    if (await journal.get(run_id)).status is not RunStatus.RUNNING:
+        return False
+    return Predecessor.of(run_id, await load(journal, run_id, with_blobs=False)).is_there is True
 
 
 async def result_so_far(journal: Journal, run_id: str) -> AgentResult[str]:

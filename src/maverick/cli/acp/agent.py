@@ -271,9 +271,9 @@ class EditorAgent:
     def _known(self, session_id: str) -> Conversation:
         if session_id in self._sessions:
             return self._sessions[session_id].conversation
-        for conversation in chain.from_iterable(every_folder().values()):
-            if conversation.id == session_id:
-                return conversation
+        known = [one for one in chain.from_iterable(every_folder().values()) if one.id == session_id]
+        if known:  # in more than one folder if the editor has opened it elsewhere
+            return max(known, key=lambda one: len(one.runs))
         raise RequestError(_NOT_FOUND, f"There is no session {session_id!r}. Start a new one.")
 
     def _session(self, session_id: str) -> EditorSession:

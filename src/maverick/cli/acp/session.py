@@ -16,7 +16,14 @@ from acp.helpers import update_agent_message_text, update_agent_thought_text, up
 from acp.interfaces import Client
 from msgspec import structs
 
-from maverick.agents.conversations import Conversation, FolderConversations, messages_of, result_so_far
+from maverick.agents.conversations import (
+    Conversation,
+    FolderConversations,
+    is_elsewhere,
+    messages_of,
+    result_so_far,
+    unheard_by,
+)
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.named_tools import names_coding_tools
 from maverick.agents.running import agent_executor
@@ -30,7 +37,7 @@ from maverick.cli.trust import ignored_in
 from maverick.config.loading import load_config
 from maverick.config.mcp_server import HandedServer, group_of
 from maverick.exceptions import InvalidInputError, InvalidToolError, RunChangedError, RunNotFoundError
-from maverick.journal import Journal, RunStatus
+from maverick.journal import Journal
 from maverick.loop import AgentDefinition, AgentResult
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.fingerprint import Fingerprint
@@ -41,8 +48,7 @@ from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest
 from maverick.runtime.arguments import checked_run_id
 from maverick.runtime.consent import CallPreview, Grants, GrantScope, consent
-from maverick.runtime.replay import beginning, check_unchanged, load, load_beginning
-from maverick.runtime.worker import Predecessor
+from maverick.runtime.replay import check_unchanged, load_beginning
 from maverick.telemetry import log
 from maverick.tools.permissions import ModeSwitch
 
@@ -50,6 +56,8 @@ _OUTPUT_EVERY = 0.2
 """Seconds between two updates with the output of a command."""
 _AGAIN = 0.05
 """Seconds until a run that has not begun yet is spoken to again."""
+_ELSEWHERE = "This conversation is in progress in another window or terminal. Wait for it, or stop it there."
+_INTERRUPTED = "This conversation was interrupted here. Your next message continues it."
 
 
 @dataclass(frozen=True)
@@ -115,6 +123,9 @@ class EditorSession:
         self._asking = asyncio.Lock()
         self._grants = Grants(folder)
         self._late: set[str] = set()
+        self._replayed: dict[
+            str, int
+        ] = {}  # events told of a run that has not ended, and is another process's
 
     @property
     def id(self) -> str:
@@ -216,8 +227,9 @@ class EditorSession:
     async def _answer(self, turn: _Turn, said: Said) -> AgentResult[Any]:
         executor, journal = self._executor, self.served.journal
         assert executor is not None  # noqa: S101 - it was opened
-        runs = self.conversation.runs
         try:
+            await self.catch_up()
+            runs = self.conversation.runs
             definition = self.definition()
             known = self.model_info()
             self._updates.context_window = definition.model_config.context_window or (
@@ -228,6 +240,7 @@ class EditorSession:
                 before = await self._carried_over(runs[-1], executor.fingerprint(definition))
             if before is None:
                 turn.run_id = runs[-1]
+                self._replayed.clear()  # from here on it happens here
                 await journal.say(turn.run_id, said)
                 run = executor.resume(turn.run_id, definition, signal=turn.signal, on_activity=self._hear)
             else:
@@ -249,15 +262,10 @@ class EditorSession:
     async def _carried_over(self, run_id: str, agent: Fingerprint) -> tuple[Message, ...] | None:
         """What was said and done in a run that was cut off, if its agent has changed; ``None`` if it can be resumed."""
         journal = self.served.journal
-        entries = await load(journal, run_id, with_blobs=False)
-        record = await journal.get(run_id)
-        if record.status is RunStatus.RUNNING and Predecessor.of(run_id, entries).is_there:
-            raise InvalidInputError(
-                "This conversation is being continued in another window or terminal. Wait for it, or stop it there.",
-                field="session",
-            )
+        if await is_elsewhere(journal, run_id):
+            raise InvalidInputError(_ELSEWHERE, field="session")
         try:
-            check_unchanged(beginning(run_id, entries), agent, accept_changes=False)
+            check_unchanged(await load_beginning(journal, run_id), agent, accept_changes=False)
         except RunChangedError as error:
             self.remark(
                 f"The agent is not what it was when it was interrupted: {'; '.join(error.changes)}. It goes on from what "
@@ -296,24 +304,44 @@ class EditorSession:
 
     async def replay(self) -> None:
         """Tell the editor what was said and done so far."""
-        assert self._executor is not None  # noqa: S101 - it was opened
-        for number, run_id in enumerate(self.conversation.runs):
-            start = await load_beginning(self.served.journal, run_id)
-            told = start.messages if number == 0 else start.messages[start.earlier :]
-            for role, text in history_of(told):
-                self.tell(
-                    update_user_message_text(text) if role is Role.USER else update_agent_message_text(text)
-                )
-            try:
-                async for event in self._executor.replay(run_id, self.definition()):
-                    self.tell(*self._updates.updates_of(event, replayed=True))
-            except InvalidInputError as error:  # the run no longer follows from the agent
-                self.remark(f"The agent has changed, so the rest of this run cannot be shown: {error}")
-            self.tell(*self._updates.closed())
-        runs = self.conversation.runs
-        if runs and await messages_of(self.served.journal, runs[-1]) is None:
-            self.remark("This conversation was interrupted here. Your next message continues it.")
+        for run_id in self.conversation.runs:
+            await self._replay(run_id, is_first=run_id == self.conversation.runs[0])
+        for run_id in self._replayed:
+            self.remark(_ELSEWHERE if await is_elsewhere(self.served.journal, run_id) else _INTERRUPTED)
         await self._outgoing.join()
+
+    async def catch_up(self) -> None:
+        """Tell the editor what was said and done elsewhere since, in another window or a terminal."""
+        known = self.conversation.runs
+        self.conversation = FolderConversations(self.folder).latest(self.conversation)
+        for run_id in self.conversation.runs:
+            if run_id not in known or run_id in self._replayed:
+                await self._replay(run_id)
+
+    async def _replay(self, run_id: str, *, is_first: bool = False) -> None:
+        """Tell the editor what was said and done in a run, after what it was told of it before."""
+        assert self._executor is not None  # noqa: S101 - it was opened
+        journal, count = self.served.journal, 0
+        if not (told := self._replayed.pop(run_id, 0)):
+            start = await load_beginning(journal, run_id)
+            self._tell_messages(start.messages if is_first else start.messages[start.earlier :])
+        try:
+            async for event in self._executor.replay(run_id, self.definition()):
+                count += 1
+                if count > told:
+                    self.tell(*self._updates.updates_of(event, replayed=True))
+        except InvalidInputError as error:  # the run no longer follows from the agent
+            self.remark(f"The agent has changed, so the rest of this run cannot be shown: {error}")
+        self.tell(*self._updates.closed())
+        if await messages_of(journal, run_id) is None:
+            self._replayed[run_id] = count
+        else:
+            self._tell_messages(await unheard_by(journal, run_id))
+
+    def _tell_messages(self, messages: Sequence[Message]) -> None:
+        for role, text in history_of(messages):
+            told = update_user_message_text if role is Role.USER else update_agent_message_text
+            self.tell(told(text))
 
     def _hear(self, event: AgentActivityEvent) -> None:
         self.tell(*self._updates.updates_of(event))
