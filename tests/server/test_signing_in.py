@@ -129,6 +129,20 @@ async def test_a_changed_subject_breaks_the_signature(server: ChatServer) -> Non
 
 
 @pytest.mark.requirement("SERVER-TOKENS")
+async def test_a_token_that_was_valid_ends_when_its_time_is_up(
+    server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = signed(exp=int(time.time()) + 100)
+    before = await server.bearer(token).get("/api/me")
+
+    now = time.time
+    monkeypatch.setattr("maverick.server.tokens.time.time", lambda: now() + 101)
+    after = await server.bearer(token).get("/api/me")
+
+    assert (before.status, after.status) == (200, 401)
+
+
+@pytest.mark.requirement("SERVER-TOKENS")
 def test_a_short_secret_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="32 random bytes"):
         TokenSigner(b"short")

@@ -132,10 +132,9 @@ _bearer = HTTPBearer(
 )
 
 
-async def signed_in(
-    request: Request, service: Service, _: Annotated[object, Depends(_bearer)] = None
-) -> Principal:
+async def signed_in(request: Request, _: Annotated[object, Depends(_bearer)] = None) -> Principal:
     """The user who makes a request; refused without one, or after too many."""
+    service = await _service(request)  # each further dependency would be looked up at every request
     principal = await service.authentication.user(request)
     service.requests.take(principal.user_id)
     return principal

@@ -9,6 +9,7 @@ import os
 import secrets
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import jwt
@@ -48,6 +49,8 @@ _ISSUER = "maverick"
 _AUDIENCE = "maverick-chat"
 LIFETIME = 12 * 3600
 """Seconds for which a token is valid."""
+_MOST_KEPT = 4096
+"""Tokens whose signature was checked and is remembered, at most."""
 
 
 class TokenSigner:
@@ -64,6 +67,7 @@ class TokenSigner:
         if len(secret) < 32:
             raise InvalidInputError("secret: expected at least 32 random bytes.", field="secret")
         self._secret = secret
+        self._claims = lru_cache(_MOST_KEPT)(self._decode)  # a signature need not be checked again
         self.lifetime = lifetime
 
     def issue(self, principal: Principal) -> str:
@@ -87,17 +91,23 @@ class TokenSigner:
             RequestRefusedError: It is not one of ours, or has expired.
         """
         try:
-            claims: dict[str, Any] = jwt.decode(
-                token,
-                self._secret,
-                algorithms=[_ALGORITHM],
-                issuer=_ISSUER,
-                audience=_AUDIENCE,
-                options={"require": ["exp", "iat", "iss", "aud", "sub"]},
-            )
+            principal, expires = self._claims(token)
+            if expires <= time.time():
+                raise jwt.ExpiredSignatureError
         except (jwt.PyJWTError, ValueError) as error:  # ValueError: text that cannot be encoded
             raise unauthorized("The token is not valid or has expired. Sign in again.", error) from error
-        return Principal(claims["sub"], str(claims.get("name", "")))
+        return principal
+
+    def _decode(self, token: str) -> tuple[Principal, float]:
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            self._secret,
+            algorithms=[_ALGORITHM],
+            issuer=_ISSUER,
+            audience=_AUDIENCE,
+            options={"require": ["exp", "iat", "iss", "aud", "sub"]},
+        )
+        return Principal(claims["sub"], str(claims.get("name", ""))), float(claims["exp"])
 
 
 _SECRET_VARIABLE = "MAVERICK_SERVER_SECRET"  # noqa: S105 - the name of a variable, and no secret

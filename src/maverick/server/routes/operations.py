@@ -52,7 +52,7 @@ async def metrics(request: Request, service: Service) -> PlainTextResponse:
     """The server's metrics, for Prometheus: with the metrics token, or that of any user."""
     token, given = service.metrics_token, bearer_of(request)
     if token is None or given is None or not hmac.compare_digest(token.encode(), given.encode()):
-        await signed_in(request, service)
+        await signed_in(request)
     return PlainTextResponse(service.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
