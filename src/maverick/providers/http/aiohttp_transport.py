@@ -42,9 +42,6 @@ _SMALL_PIECE_BYTES = 64 * 1024
 _WRITE_BYTES = 256 * 1024
 """The most that is written of a large request before other tasks get their turn."""
 
-_YIELD_BYTES = 256 * 1024
-"""Reading what has already arrived does not suspend, so a fast server could keep timers from firing."""
-
 _KEEP_ALIVE_SECONDS = 60
 """Long enough to outlast most tools, so that the next turn finds its connection open."""
 
@@ -124,7 +121,6 @@ class AiohttpReply:
         "_read_bytes",
         "_response",
         "_timer",
-        "_yield_at",
         "content_arrived",
         "headers",
         "status",
@@ -145,7 +141,6 @@ class AiohttpReply:
         self.content_arrived = timer.content_arrived
         self._max_bytes = max_bytes
         self._read_bytes = 0
-        self._yield_at = _YIELD_BYTES
         self.status: int = response.status
         self.headers: Mapping[str, str] = response.headers
 
@@ -166,9 +161,6 @@ class AiohttpReply:
         self._read_bytes += len(chunk)
         if self._read_bytes > self._max_bytes:
             raise too_large(self._timer.host, self._max_bytes)
-        if self._read_bytes > self._yield_at:
-            self._yield_at = self._read_bytes + _YIELD_BYTES
-            await asyncio.sleep(0)
         return chunk
 
     async def finish(self) -> None:
