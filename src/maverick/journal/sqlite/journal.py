@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -96,6 +97,7 @@ class SqliteJournal(SqlJournal):
 
     def _opened_to_read(self) -> SqliteConnection:
         reader = self._open()
+        weakref.finalize(self, reader.close)  # for scripts, which seldom close a journal
         # Else one damaged text of one run would keep all others from being read.
         reader.text_factory = lambda raw: raw.decode(errors="surrogateescape")
         return SqliteConnection(reader)
