@@ -191,8 +191,6 @@ async def test_the_mode_decides_at_once_what_is_asked(office: Path) -> None:
     assert [one["currentModeId"] for one in made.updates("current_mode_update")] == ["ask"]
 
 
-@needs_sandbox  # without it, a person is asked about each command
-@pytest.mark.requirement("P4")
 async def said_meanwhile(home: Path) -> None:
     """Wait until words wait for a run."""
     async with asyncio.timeout(PATIENCE), SqliteJournal(home / ".maverick" / "runs.db") as journal:
@@ -202,6 +200,8 @@ async def said_meanwhile(home: Path) -> None:
             await asyncio.sleep(0.01)
 
 
+@needs_sandbox  # without it, a person is asked about each command
+@pytest.mark.requirement("P4")
 async def test_two_sessions_work_at_once_and_one_is_cancelled(office: Path) -> None:
     async with editor(office, "clerk.py", "--mode", "yolo") as made:
         one, two = await made.new(office), await made.new(office)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,11 +15,11 @@ from maverick.agents.discovery import DiscoveredAgent, Origin
 from maverick.agents.running import agent_executor
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.model import Role
-from maverick.runtime import ApprovalAnswer
+from maverick.runtime import AbortSignal, ApprovalAnswer
 from maverick.runtime.consent import preview_call
 from maverick.testing import ScriptedClient, call, reply
 from maverick.tools.mcp import expand_prompt, list_prompts, list_resources, read_resource
-from tools.mcp.wiki_server import wiki_server
+from tools.mcp.wiki_server import Tasks, wiki_server
 
 Write = Callable[..., None]
 
@@ -48,10 +49,11 @@ def write(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
 async def test_prompts_are_commands_with_a_slash_and_resources_are_read_as_somebody_elses_words(
     write: Write,
 ) -> None:
-    (prompt,) = await list_prompts(["wiki"])
+    prompt, reading = await list_prompts(["wiki"])
     (resource,) = await list_resources(["wiki"])
     said = await expand_prompt("/mcp__wiki__summary 'low tide' language=French")
     read = await read_resource("wiki", resource.uri)
+    asked = await expand_prompt("/mcp__wiki__resource wiki://tides When is low tide?")
 
     assert prompt.usage == "/mcp__wiki__summary page [language]"
     assert prompt.description == "Sums a page up."
@@ -59,6 +61,12 @@ async def test_prompts_are_commands_with_a_slash_and_resources_are_read_as_someb
     assert resource.uri == "wiki://tides"
     assert "The sea comes and goes." in read
     assert read != "The sea comes and goes."
+    assert (reading.usage, reading.description) == (
+        "/mcp__wiki__resource uri [words]",
+        "Attaches a resource: wiki://tides",
+    )
+    assert asked.startswith('When is low tide?\n\n<untrusted from="wiki://tides"')
+    assert "The sea comes and goes." in asked
 
 
 @pytest.mark.requirement("MCP-PROMPTS")
@@ -68,6 +76,7 @@ async def test_prompts_are_commands_with_a_slash_and_resources_are_read_as_someb
         ("/mcp__wiki__summary", r"page is missing\. Write: /mcp__wiki__summary page"),
         ("/mcp__wiki__sumary tides", "Did you mean '/mcp__wiki__summary'"),
         ("/mcp__wiki__summary 'tides", "a quote that is not closed"),
+        ("/mcp__wiki__resource", r"uri is missing\. Write: /mcp__wiki__resource uri \[words\]"),
     ],
 )
 async def test_a_prompt_that_is_written_wrong_says_how_to_write_it(
@@ -125,3 +134,44 @@ async def test_a_server_asks_the_user_only_where_it_may_and_gets_only_what_fits(
     assert all(preview.title.startswith("Answer to wiki: Which harbour?") for preview in previews)
     assert len({preview.grant for preview in previews}) == len(asked), "each question is asked about"
     assert "Oban" not in str(client.requests[0])
+
+
+@pytest.mark.requirement("MCP-TASKS")
+@pytest.mark.parametrize(
+    ("harbour", "told"),
+    [
+        ("Oban", "accept: Oban is deep."),
+        (None, "decline: None is deep."),
+        ("broken", "The MCP server 'wiki' refused: The dredger sank."),
+        ("never", "Cut short: the run ended before the tool did."),
+    ],
+)
+async def test_a_call_that_is_answered_with_a_task_ends_with_it_and_the_task_with_the_call(
+    write: Write, harbour: str | None, told: str
+) -> None:
+    write(elicitation=True)
+    asked: list[ApprovalRequest] = []
+    stop = AbortSignal()
+    client = ScriptedClient([call("mcp__wiki__dredge"), reply("done")])
+    sailor = AgentDefinition("sailor", "Sails.", tool_config=ToolConfig(tools=["mcp__wiki"]))
+    found = DiscoveredAgent(
+        "sailor", sailor, Origin.REGISTERED, "here", namespace={"executor": lambda *_: AgentExecutor(client)}
+    )
+
+    async def approve(request: ApprovalRequest) -> ApprovalAnswer:
+        asked.append(request)
+        if harbour is None:
+            return request.deny("no")
+        if harbour == "never":
+            asyncio.get_running_loop().call_later(0.2, stop.abort, "enough")
+        return request.approve(arguments={"harbour": harbour, "depth": 1})
+
+    async with agent_executor(found, MaverickConfig(), None, mode="yolo", approve=approve) as executor:
+        result = await executor.execute(sailor, inputs={"prompt": "Go."}, signal=stop)
+    (returned,) = [message.content for message in result.messages if message.role is Role.TOOL_RESULT]
+    task_id = list(Tasks.told)[-1]
+
+    assert told in returned
+    assert len(asked) == 1, "each question is asked once"
+    assert (task_id in Tasks.cancelled) is (harbour == "never")
+    assert Tasks.headers[-1] == task_id

@@ -7,13 +7,78 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, ClassVar
 
 import mcp_types as types
 import uvicorn
 from mcp.server import MCPServer
+from mcp.server.extension import Extension, MethodBinding
 from mcp.server.mcpserver import Context
 
-server = MCPServer("wiki")
+
+class Task(types.Result):
+    """A task as it is told, with what its state brings along."""
+
+    result_type: str = "complete"
+    task_id: str
+    status: str = "working"
+    created_at: str = "2026-01-01T00:00:00Z"
+    last_updated_at: str = "2026-01-01T00:00:00Z"
+    ttl_ms: int | None = None
+    poll_interval_ms: int = 1
+    input_requests: dict[str, types.ElicitRequest] | None = None
+    result: types.CallToolResult | None = None
+    error: types.ErrorData | None = None
+
+
+class TaskParams(types.RequestParams):
+    task_id: str
+    input_responses: dict[str, types.ElicitResult] | None = None
+
+
+class Tasks(Extension):
+    """Answers calls of ``dredge`` with tasks: each asks for a harbour and then does what that is told to do."""
+
+    identifier = "io.modelcontextprotocol/tasks"
+    told: ClassVar[dict[str, types.ElicitResult | None]] = {}
+    cancelled: ClassVar[set[str]] = set()
+    headers: ClassVar[list[str | None]] = []
+
+    async def intercept_tool_call(self, params: Any, ctx: Any, call_next: Any) -> Any:
+        if params.name != "dredge":
+            return await call_next(ctx)
+        task_id = f"task-{len(self.told)}"
+        self.told[task_id] = None
+        return Task(result_type="task", task_id=task_id)
+
+    def methods(self) -> list[MethodBinding]:
+        handlers = {"tasks/get": self.get, "tasks/update": self.update, "tasks/cancel": self.cancel}
+        return [MethodBinding(method, TaskParams, handler) for method, handler in handlers.items()]
+
+    async def get(self, ctx: Any, params: TaskParams) -> Task:
+        self.headers.append(ctx.request.headers.get("mcp-name"))
+        if (told := self.told[params.task_id]) is None:
+            asked = {"where": types.ElicitRequest(params=WHERE)}
+            return Task(task_id=params.task_id, status="input_required", input_requests=asked)
+        harbour = (told.content or {}).get("harbour")
+        if harbour == "never":
+            return Task(task_id=params.task_id)
+        if harbour == "broken":
+            error = types.ErrorData(code=-32603, message="The dredger sank.")
+            return Task(task_id=params.task_id, status="failed", error=error)
+        done = types.CallToolResult(content=[types.TextContent(text=f"{told.action}: {harbour} is deep.")])
+        return Task(task_id=params.task_id, status="completed", result=done)
+
+    async def update(self, ctx: Any, params: TaskParams) -> types.EmptyResult:
+        (self.told[params.task_id],) = (params.input_responses or {}).values()
+        return types.EmptyResult()
+
+    async def cancel(self, ctx: Any, params: TaskParams) -> types.EmptyResult:
+        self.cancelled.add(params.task_id)
+        return types.EmptyResult()
+
+
+server = MCPServer("wiki", extensions=[Tasks()])
 
 
 WHERE = types.ElicitRequestFormParams(
@@ -44,6 +109,11 @@ async def look_up(context: Context) -> str | types.InputRequiredResult:
     answer = answers["where"]
     assert isinstance(answer, types.ElicitResult)
     return f"{answer.action}: {json.dumps(answer.content, sort_keys=True)}"
+
+
+@server.tool(description="Dredges a harbour, which takes long.", structured_output=False)
+def dredge() -> str:
+    raise AssertionError("it is answered with a task")
 
 
 @contextmanager

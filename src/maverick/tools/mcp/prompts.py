@@ -1,8 +1,8 @@
-"""Prompts and resources of MCP servers, as a person uses them: a prompt as a command with a slash, a resource by its URI.
+"""Prompts and resources of MCP servers, as a person uses them: as commands with a slash.
 
 ``/mcp__wiki__summary tides`` is the prompt ``summary`` of the server ``wiki``. What it returns is said in the person's name,
-since they have asked for it by name. A resource is somebody else's text, and marked as untrusted content unless the server is
-trusted. Neither is ever offered to a model.
+since they have asked for it by name. ``/mcp__wiki__resource wiki://tides When is low tide?`` attaches a resource to a question.
+It is somebody else's text, and marked as untrusted content unless the server is trusted. Neither is ever offered to a model.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ LONGEST_TEXT = 200_000
 """The characters of a prompt or a resource that are used."""
 _MOST = 200
 """How many prompts, and how many resources, of a server are listed."""
+_NAMED = 5
+"""How many resources the description of their command names."""
 
 
 class ServerPrompt(Struct, frozen=True):
@@ -41,6 +43,8 @@ class ServerPrompt(Struct, frozen=True):
     """The names of its arguments, in order."""
     required: tuple[str, ...] = ()
     """Those of them that have to be given."""
+    reads_resource: bool = False
+    """Whether it is not the server's: it attaches a resource to what is said."""
 
     @property
     def command(self) -> str:
@@ -109,6 +113,9 @@ async def expand_prompt(text: str, folder: Path | None = None) -> str:
             raise InvalidInputError(describe_unknown("prompt", command, list(known)), field="prompt")
         prompt = known[command]
         arguments = _arguments(prompt, words)
+        if prompt.reads_resource:
+            read = await _read(server, arguments["uri"])
+            return f"{arguments['words']}\n\n{read}" if "words" in arguments else read
         got = await server.connection.ask(lambda client: client.get_prompt(prompt.name, arguments))
     pieces = (piece_of(message.content) for message in got.messages)
     texts = (piece if isinstance(piece, str) else describe_part(piece) for piece in pieces)
@@ -123,14 +130,32 @@ async def read_resource(server: str, uri: str, folder: Path | None = None) -> st
     """
     settings = load_mcp_servers(folder).find(server)
     async with connected_servers([settings]) as (connected,):
-        got = await connected.connection.ask(lambda client: client.read_resource(uri))
+        return await _read(connected, uri)
+
+
+async def _read(server: ConfiguredServer, uri: str) -> str:
+    got = await server.connection.ask(lambda client: client.read_resource(uri))
     texts = [part.text for part in got.contents if isinstance(part, types.TextResourceContents)]
     text = "\n".join(texts)[:LONGEST_TEXT]
-    return text if settings.trusted else mark_untrusted(uri, text)
+    return text if server.server.trusted else mark_untrusted(uri, text)
 
 
 async def prompts_of(server: ConfiguredServer) -> list[ServerPrompt]:
-    """The prompts of a server that is connected."""
+    """The prompts of a server that is connected, and the command for its resources if it has any."""
+    prompts, resources = await _prompts(server), await _resources(server)
+    if resources and all(prompt.name != "resource" for prompt in prompts):
+        named = ", ".join(resource.uri for resource in resources[:_NAMED])
+        more = f" and {len(resources) - _NAMED} more" if len(resources) > _NAMED else ""
+        about = f"Attaches a resource: {named}{more}"
+        prompts.append(
+            ServerPrompt(
+                server.server.name, "resource", about, ("uri", "words"), ("uri",), reads_resource=True
+            )
+        )
+    return prompts
+
+
+async def _prompts(server: ConfiguredServer) -> list[ServerPrompt]:
     try:
         listed = await server.connection.ask(lambda client: client.list_prompts())
     except ToolError:  # it has none

@@ -23,6 +23,7 @@ from mcp.shared.message import SessionMessage
 
 from maverick.exceptions import InvalidInputError, NetworkError
 from maverick.processes import Program
+from maverick.tools.mcp.server_tasks import ServerTasks
 
 _NOT_ALLOWED = (401, 403, 407)
 _LONGEST_LINE = 64 * 1024 * 1024
@@ -79,7 +80,7 @@ class ServerAddress:
     def client(self) -> Client:
         """A client of the server, not connected yet."""
         transport = _http(self.url, self.headers, self.auth) if self.url else _stdio(self)
-        return Client(transport, elicitation_callback=self.elicitation)
+        return Client(transport, elicitation_callback=self.elicitation, extensions=[ServerTasks()])
 
     def folder(self) -> str | None:
         """The folder to start the command in, if one is named.
