@@ -13,7 +13,7 @@ from maverick.exceptions import InvalidInputError
 NO_BRANCH = "(no branch)"
 """The branch of a folder that is in no git repository; git allows no branch of this name."""
 
-_HEAD = re.compile(r"ref:\s*(?:refs/heads/)?(?P<branch>[^\x00-\x20\x7f]+)|(?P<commit>[0-9a-f]{40,64})")
+_HEAD = r"ref:\s*(?:refs/heads/)?(?P<branch>[^\x00-\x20\x7f]+)|(?P<commit>[0-9a-f]{40,64})"
 _UNTOLD = ".invalid"  # what HEAD says in a repository that keeps its branches in a reftable
 
 
@@ -67,7 +67,7 @@ def _branch_of(folder: Path) -> str:
     real_folder = folder.resolve()
     for place in (real_folder, *real_folder.parents):
         head = _read_line(_git_folder(place / ".git") / "HEAD")
-        if match := _HEAD.fullmatch(head):
+        if match := re.fullmatch(_HEAD, head):
             commit: str | None = match["commit"]
             name = commit[:7] if commit else match["branch"]
             return NO_BRANCH if name == _UNTOLD else name

@@ -13,8 +13,8 @@ from maverick.exceptions import InvalidInputError
 
 _LARGEST_FILE = 256 * 1024
 _FENCE = "---"
-_COLON_AT_THE_END = re.compile(r":\s+\S.*:\s*$")
-_PLAIN_FIELD = re.compile(r"([A-Za-z][\w-]*):(?:\s+(.*))?")
+_COLON_AT_THE_END = r":\s+\S.*:\s*$"
+_PLAIN_FIELD = r"([A-Za-z][\w-]*):(?:\s+(.*))?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _parsed(path: Path, text: str) -> tuple[dict[str, object], dict[str, int]]:
         mark = error.problem_mark
         line = 2 if mark is None else mark.line + 2
         hint = "Check the colons, quotes and indentation."
-        if mark is not None and _COLON_AT_THE_END.search((text.splitlines() + [""] * 2)[mark.line]):
+        if mark is not None and re.search(_COLON_AT_THE_END, (text.splitlines() + [""] * 2)[mark.line]):
             hint = 'Put a value that ends with a colon in quotes, such as "offline:".'
         raise _error(path, line, f"the settings are not valid YAML. {hint}") from error
     except Exception as error:  # PyYAML lets ValueError, KeyError, RecursionError and more through
@@ -113,7 +113,7 @@ def _line_by_line(settings: list[str]) -> tuple[dict[str, object], dict[str, int
     fields: dict[str, object] = {}
     places: dict[str, int] = {}
     for number, line in enumerate(settings, 2):
-        if found := _PLAIN_FIELD.fullmatch(line.rstrip()):
+        if found := re.fullmatch(_PLAIN_FIELD, line.rstrip()):
             fields[found[1]] = (found[2] or "").strip().strip("\"'")
             places[found[1]] = number
     return fields, places

@@ -59,8 +59,8 @@ MEMORY = "memory"
 """The tool for notes, which an agent file can name too."""
 
 _TOOL = re.compile(r"[\w.*-]+")
-_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")  # what the CLI makes an underscore of in a server's name
-_ESCAPED = re.compile(r"\\.")
+_NOT_IN_NAMES = r"[^a-zA-Z0-9_-]"  # what the CLI makes an underscore of in a server's name
+_ESCAPED = r"\\."
 
 
 def names_tools(definition: AgentDefinition[Any]) -> bool:
@@ -188,7 +188,7 @@ def find_invalid_tool(tools: Iterable[object], servers: Iterable[str]) -> str | 
 
 def server_prefix(server: str) -> str:
     """What the names of all tools of an MCP server begin with in the CLI."""
-    return f"mcp__{_NOT_IN_NAMES.sub('_', server)}"
+    return f"mcp__{re.sub(_NOT_IN_NAMES, '_', server)}"
 
 
 def _is_built_in(tool: str) -> bool:
@@ -201,7 +201,7 @@ def _is_built_in(tool: str) -> bool:
 def _closes_at_the_end(rest: str) -> bool:
     """Whether the bracket that was opened before this is closed by its last character and not earlier."""
     depth = 1
-    for place, character in enumerate(plain := _ESCAPED.sub("", rest)):
+    for place, character in enumerate(plain := re.sub(_ESCAPED, "", rest)):
         depth += (character == "(") - (character == ")")
         if depth == 0:
             return place == len(plain) - 1

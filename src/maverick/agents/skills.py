@@ -32,7 +32,7 @@ from maverick.runtime.toolset import Guidance
 from maverick.tools import FunctionTool
 
 FILE = "SKILL.md"
-_NAME = re.compile(r"(?=.{1,64}$)[a-z0-9]+(-[a-z0-9]+)*")
+_NAME = r"(?=.{1,64}$)[a-z0-9]+(-[a-z0-9]+)*"
 _LONGEST_DESCRIPTION = 1024
 _MOST_SKILLS = 100
 """How many an agent is told of, and how many folders of one place are looked at."""
@@ -211,7 +211,7 @@ def skill_folders(place: Path) -> Iterator[Path]:
 def _read(folder: Path) -> Skill:
     front = read_front_matter(folder / FILE, lenient=True, noun="skill")
     name, said = front.fields.get("name", folder.name), front.fields.get("description")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not re.fullmatch(_NAME, name):
         front.refuse(
             "name", "name: expected at most 64 lowercase letters, digits and single hyphens between them."
         )

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 _MARKUP = re.compile(r"[*_`]|\]\(|~~|^ {0,3}(?:#{1,6} |>|\||[-=]{3,}\s*$)", re.MULTILINE)
 """What plain text seldom has; text without it is written as it comes."""
-_FENCE = re.compile(r" {0,3}(```+|~~~+)")
-_TABLE = re.compile(r"^\s*\||^[ :-]*-[ :]*\|", re.MULTILINE)
-_ITEM = re.compile(r"(?:[-*+]|\d+[.)]?)(?: |$)")
+_FENCE = r" {0,3}(```+|~~~+)"
+_TABLE = r"(?m)^\s*\||^[ :-]*-[ :]*\|"
+_ITEM = r"(?:[-*+]|\d+[.)]?)(?: |$)"
 """How an item of a list begins, as far as it may have come."""
-_STYLE = re.compile(r"\x1b\[[\d;]*m")
-_PADDING = re.compile(r" +((?:\x1b\[[\d;]*m)*)$")
+_STYLE = r"\x1b\[[\d;]*m"
+_PADDING = r" +((?:\x1b\[[\d;]*m)*)$"
 _UNSETTLED = 6
 """How many of the last lines of a block are drawn again when more of it arrives."""
 _LONGEST_BLOCK = 100_000
@@ -104,12 +104,14 @@ class AnswerWriter:
     def _ends_before(self, following: str) -> bool:
         """Whether the block ends before a line that begins like this."""
         lines = self._block.split("\n")
-        fences = [line for line in lines if _FENCE.match(line)]
+        fences = [line for line in lines if re.match(_FENCE, line)]
         if len(fences) % 2:
             return False
         if fences and fences[-1] == lines[-1]:
             return True
-        goes_on = following.startswith((" ", "\t")) or (_ITEM.match(following) and _ITEM.match(lines[0]))
+        goes_on = following.startswith((" ", "\t")) or (
+            re.match(_ITEM, following) and re.match(_ITEM, lines[0])
+        )
         return self._newlines > 1 and not goes_on
 
     def _end_block(self) -> None:
@@ -123,7 +125,7 @@ class AnswerWriter:
         began = time.monotonic()
         lines = self._lines()
         settled = len(lines) if is_whole else max(len(lines) - _UNSETTLED, self._settled)
-        if not is_whole and _TABLE.search(self._block):
+        if not is_whole and re.search(_TABLE, self._block):
             settled = self._settled  # each row may change the widths of all columns
         live = lines[settled:][-_UNSETTLED:]
         up = f"\033[{self._drawn}A" if self._drawn else ""
@@ -147,8 +149,8 @@ class AnswerWriter:
         parts = [part._replace(text=printable(part.text)) for part in console.render(markdown)]
         with console.capture() as drawn:
             console.print(Segments(parts))
-        lines = [_PADDING.sub(r"\1", line) for line in drawn.get().split("\n")]
-        is_empty = [not _STYLE.sub("", line).strip() for line in lines]
+        lines = [re.sub(_PADDING, r"\1", line) for line in drawn.get().split("\n")]
+        is_empty = [not re.sub(_STYLE, "", line).strip() for line in lines]
         first = next((index for index, empty in enumerate(is_empty) if not empty), len(lines))
         last = next((index for index, empty in enumerate(reversed(is_empty)) if not empty), 0)
         return lines[first : len(lines) - last]

@@ -11,7 +11,7 @@ from maverick.journal.codec import encode_json
 from maverick.loop import AgentResult
 from maverick.loop.events import AgentActivityEvent, RunEnd
 
-_NOT_PLAIN = re.compile(r"[^\x20-\x7e]")
+_NOT_PLAIN = r"[^\x20-\x7e]"
 
 
 def json_text(value: object) -> str:
@@ -25,7 +25,7 @@ def json_text(value: object) -> str:
 
 def plain_json(encoded: bytes) -> str:
     """The same JSON with only printable ASCII characters; of bytes that are damaged, what can be read."""
-    return _NOT_PLAIN.sub(_escaped, encoded.decode(errors="replace").rstrip("\n"))
+    return re.sub(_NOT_PLAIN, _escaped, encoded.decode(errors="replace").rstrip("\n"))
 
 
 def event_fields(event: AgentActivityEvent) -> dict[str, Any]:

@@ -20,8 +20,8 @@ SETTINGS = (
 )  # fmt: skip
 """What can be said about a server."""
 
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_SECRET = re.compile(r"authorization|token|secret|passw|api.?key|cookie|credential", re.IGNORECASE)
+_VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}"
+_TELLING_NAME = r"(?i)authorization|token|secret|passw|api.?key|cookie|credential"
 _EFFECTS = ("pure", "keyed", "irreversible")
 
 _BEGINNING, _BETWEEN = "mcp__", "__"
@@ -117,7 +117,7 @@ class MCPServer(Struct, frozen=True, kw_only=True):
         """The program, or the address up to its path: what follows may be a secret."""
         if not self.url:
             return " ".join(self._argv[0].split()[:1])
-        variable = _VARIABLE.match(self.url)
+        variable = re.match(_VARIABLE, self.url)
         return f"${{{variable[1]}}}" if variable else "://".join(urlsplit(self.url)[:2])
 
     @property
@@ -169,7 +169,7 @@ class MCPServer(Struct, frozen=True, kw_only=True):
                     )
                 return known
 
-            return _VARIABLE.sub(value, text)
+            return re.sub(_VARIABLE, value, text)
 
         if self.url:
             headers = {name: filled(text, f"headers.{name}") for name, text in self.headers.items()}
@@ -185,7 +185,7 @@ class MCPServer(Struct, frozen=True, kw_only=True):
 
     def _uses_of_variables(self) -> Iterator[re.Match[str]]:
         for text in (*self._argv, *self.env.values(), self.cwd or "", self.url, *self.headers.values()):
-            yield from _VARIABLE.finditer(text)
+            yield from re.finditer(_VARIABLE, text)
 
     @property
     def _argv(self) -> list[str]:
@@ -215,7 +215,7 @@ class MCPServer(Struct, frozen=True, kw_only=True):
             raise self._problem("url: keep secrets out of it. Use headers, with ${VARIABLE} in them.")
         for setting, texts in (("env", self.env), ("headers", self.headers)):
             for name, text in texts.items():
-                if text and _SECRET.search(name) and not _VARIABLE.search(text):
+                if text and re.search(_TELLING_NAME, name) and not re.search(_VARIABLE, text):
                     raise self._problem(
                         f"{setting}.{name}: keep secrets out of files. Write ${{VARIABLE}}, and set the variable."
                     )

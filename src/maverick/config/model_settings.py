@@ -50,20 +50,20 @@ MODEL_SETTINGS = (
 )  # fmt: skip
 """The names of these settings; ``None`` is the provider's default for all of them."""
 
-_PATH = re.compile(r"\$\.(\w+)")
+_PATH = r"\$\.(\w+)"
 _DEFAULTS: Mapping[str, tuple[object, ...]] = {"max_tokens": (0, "0"), "temperature": (-1, "-1")}
 """Values, also as texts, that stand for the provider's default as ``None`` does."""
 EMPTY: Mapping[str, object] = {"stop_sequences": (), "server_tools": (), "extra": {}}
 _UNIT_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
-_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
-_DURATION = re.compile(f"(?:{_PART.pattern})+")
+_PART = r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)"
+_DURATION = f"(?:{_PART})+"
 
 
 def parse_duration(text: str) -> float | None:
     """The seconds that a text such as ``90s``, ``5m`` or ``1h30m`` stands for; ``None`` if it is no such text."""
-    if not _DURATION.fullmatch(text.strip()):
+    if not re.fullmatch(_DURATION, text.strip()):
         return None
-    return sum(float(amount) * _UNIT_SECONDS[unit] for amount, unit in _PART.findall(text))
+    return sum(float(amount) * _UNIT_SECONDS[unit] for amount, unit in re.findall(_PART, text))
 
 
 def normalized(name: str, value: object) -> object:
@@ -96,7 +96,7 @@ def checked(owner: type, given: dict[str, object]) -> Any:  # noqa: ANN401 - a s
     try:
         return msgspec.convert(given, _struct(owner))
     except (msgspec.ValidationError, OverflowError) as error:
-        path = _PATH.search(str(error))
+        path = re.search(_PATH, str(error))
         name = path[1] if path is not None and path[1] in given else next(iter(given))
     expected = annotated_settings(owner)[name][1]
     # The values of some may be secret.

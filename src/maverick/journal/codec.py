@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from math import isfinite
 from operator import attrgetter
 from typing import Annotated, Any, TypeVar
@@ -58,7 +59,7 @@ class _StoredBlob(Struct, frozen=True):
 
 _UNWRITABLE = (TypeError, ValueError, RecursionError, OverflowError)
 _UNREADABLE = (*_UNWRITABLE, AttributeError, InvalidInputError)
-_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_PAIR = "[\ud800-\udbff][\udc00-\udfff]"
 _MEDIA = frozenset({Image, Document})
 _PARTS: dict[type[Any], Callable[[Any], Iterable[Part]]] = {
     RunStarted: lambda entry: [part for message in entry.messages for part in message.parts],
@@ -107,7 +108,7 @@ def decode_entry(payload: bytes, version: int) -> Entry:
             f"The journal holds entries of format {version}, and this Maverick reads formats up to {VERSION}. "
             "Update Maverick."
         )
-    return _decode(payload, _entry_decoder)
+    return _decode(payload, _entry_decoder())
 
 
 def blobs_in(entry: Entry) -> list[Blob]:
@@ -146,7 +147,7 @@ def decode_approval(payload: bytes) -> Approval:
     Raises:
         JournalDamagedError: It is damaged.
     """
-    return _decode(payload, _approval_decoder)
+    return _decode(payload, _approval_decoder())
 
 
 def encode_json(value: object, *, sort: bool = False) -> bytes:
@@ -160,7 +161,7 @@ def encode_json(value: object, *, sort: bool = False) -> bytes:
         return (_sorting_encoder if sort else _encoder).encode(value)
     except UnicodeEncodeError:  # msgspec writes UTF-8 only
         text = json.dumps(to_plain(value), ensure_ascii=False, separators=(",", ":"), sort_keys=sort)
-        if _PAIR.search(text):
+        if re.search(_PAIR, text):
             raise ValueError("two of its surrogates would be read as one other character") from None
         return text.encode(errors="backslashreplace")
 
@@ -253,5 +254,14 @@ def _check_numbers(value: object) -> None:
 
 _encoder = msgspec.json.Encoder(enc_hook=_encode_foreign)
 _sorting_encoder = msgspec.json.Encoder(order="sorted")
-_entry_decoder: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry, dec_hook=_decode_foreign)
-_approval_decoder = msgspec.json.Decoder(Approval)
+
+
+@cache
+def _entry_decoder() -> msgspec.json.Decoder[Entry]:
+    """Made on the first use, since it takes milliseconds, and a command that starts a run reads no entries."""
+    return msgspec.json.Decoder(Entry, dec_hook=_decode_foreign)
+
+
+@cache
+def _approval_decoder() -> msgspec.json.Decoder[Approval]:
+    return msgspec.json.Decoder(Approval)

@@ -90,7 +90,7 @@ class Departure(NamedTuple):
     @classmethod
     def of(cls, record: RunRecord) -> Departure | None:
         """Where a run went; ``None`` if it is here."""
-        found = _DEPARTED.fullmatch(record.reason)
+        found = re.fullmatch(_DEPARTED, record.reason)
         if found is None:
             return None
         return cls(found["target"], RunStatus(found["status"]), found["reason"], found["how"] == "moved")
@@ -100,9 +100,7 @@ class Departure(NamedTuple):
         return f"{'moved' if self.arrived else 'moving'} ({was}) to {self.target}"
 
 
-_DEPARTED = re.compile(
-    rf"(?P<how>moving|moved) \((?P<status>{'|'.join(RunStatus)}) ?(?P<reason>\w*)\) to (?P<target>.+)"
-)
+_DEPARTED = rf"(?P<how>moving|moved) \((?P<status>{'|'.join(RunStatus)}) ?(?P<reason>\w*)\) to (?P<target>.+)"
 
 
 def is_moving(record: RunRecord) -> bool:

@@ -39,7 +39,7 @@ OutputValidator: TypeAlias = Callable[[T, ToolContext[Any]], T | Awaitable[T | N
 """Checks an output of the declared type: returns ``None`` or another output, or raises ``RetryOutput`` to have the model
 asked for a better one. It may be ``async``."""
 
-_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL | re.IGNORECASE)
+_FENCE = r"(?is)```(?:json)?\s*\n(.*?)```"
 _MOST_PROBLEMS_SHOWN = 8
 _FINENESS = 64
 """An answer is read again when it has grown by this part of itself: reading all of it at each piece would take longer
@@ -218,7 +218,7 @@ def repair_prompt(error: OutputValidationError) -> str:
 def _candidates(text: str) -> list[str]:
     """What in the text may be the JSON that was asked for, most likely first."""
     candidates = [text.strip()]
-    candidates += [fenced.strip() for fenced in _FENCE.findall(text)]
+    candidates += [fenced.strip() for fenced in re.findall(_FENCE, text)]
     for opening, closing in ("{}", "[]"):
         start, end = text.find(opening), text.rfind(closing)
         if 0 <= start < end:

@@ -42,7 +42,7 @@ _MOST_SEGMENTS = 10_000
 """How many segments of a JPEG are looked through; real ones have a few, or hundreds with a large colour profile."""
 _NOT_FRAMES = (0xC4, 0xC8, 0xCC)
 """Markers among those of frames that begin something else: tables."""
-_PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
+_PAGE = rb"/Type\s*/Page(?![a-zA-Z])"
 
 
 class Blob:
@@ -219,7 +219,7 @@ class Document(_Media, frozen=True, tag="document"):
                 raise InvalidInputError(
                     f"{what} is a PDF that is cut off. Save or fetch it again.", field="content"
                 )
-            pages = sum(1 for _ in _PAGE.finditer(data)) or len(data) // _PAGE_BYTES + 1
+            pages = sum(1 for _ in re.finditer(_PAGE, data)) or len(data) // _PAGE_BYTES + 1
             return cls(media_type="application/pdf", blob=Blob(data), name=name, pages=pages)
         try:
             text = data.decode()

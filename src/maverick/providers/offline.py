@@ -42,7 +42,7 @@ _INFO = ModelInfo(price=Price(0, 0), native_output=True)
 _CHARACTERS_PER_TOKEN = 4
 _DEEPEST = 8
 """How far nested objects are followed: a schema may contain itself."""
-_CONDENSE = re.compile(r"Condense this record:(.+)", re.DOTALL)
+_CONDENSE = r"(?s)Condense this record:(.+)"
 _CONDENSED_LINES, _CONDENSED_WIDTH = 20, 120
 _INTRODUCTION = (
     "This is Maverick's offline model, which is no language model: it only calls tools. "
@@ -204,7 +204,7 @@ def _sentence(name: str, text: str, finished: FinishedCall) -> str:
 
 def _condensed(said: str) -> str:
     """The beginning of each of the last lines of a record that is to be condensed."""
-    record = _CONDENSE.fullmatch(said)
+    record = re.fullmatch(_CONDENSE, said)
     lines = [line.strip() for line in record[1].splitlines() if line.strip()] if record else []
     return "\n".join(line[:_CONDENSED_WIDTH] for line in lines[-_CONDENSED_LINES:])
 

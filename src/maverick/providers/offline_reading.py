@@ -66,7 +66,7 @@ def choose_tool(text: str, tools: Sequence[Tool]) -> RequestedCall | None:
 def _score(tool: Tool, text: str, asked: frozenset[str]) -> int:
     name = frozenset(words_of(tool.name))
     described = frozenset(words_of(tool.description)) - name
-    is_named = re.search(rf"(?<!\w){re.escape(tool.name)}(?!\w)", text) is not None
+    is_named = tool.name in text and re.search(rf"(?<!\w){re.escape(tool.name)}(?!\w)", text) is not None
     return 100 * is_named + _NAME_WEIGHT * len(asked & name) + len(asked & described)
 
 
@@ -81,7 +81,7 @@ def fill(
     fields = list(fields_of(parameters, parameters))
     found: dict[str, Any] = {}
     values = _Values(text)
-    for name, schema, _ in fields:
+    for name, schema, _ in fields if re.search("[:=]", text) else ():
         label = rf"\b{re.escape(name).replace('_', '[_ ]')}\s*[:=]\s*(?:{_QUOTED.pattern}|([^,;\n]+))"
         if name and (written := values.take(re.compile(label, re.IGNORECASE))) is not None:
             found[name] = _typed(written, schema)

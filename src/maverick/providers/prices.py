@@ -106,6 +106,8 @@ def vendor_models(vendor: str) -> Mapping[str, ModelInfo]:
 
 def vendor_at(base_url: str) -> str:
     """The vendor whose API is at an address; empty if it is not known."""
+    if not base_url:  # the table takes milliseconds to load
+        return ""
     return next((name for name, pattern in _prices().apis.items() if re.match(pattern, base_url)), "")
 
 

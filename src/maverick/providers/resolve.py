@@ -48,7 +48,7 @@ _WHO = ("provider", "model", "api_key", "base_url")
 _NAMES = {"claude": "Claude", "openai": "OpenAI"}
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 """Where a proxy may take any key."""
-_OPENAI_KEY = re.compile(r"sk-(proj|svcacct|admin)-")
+_OPENAI_KEY = r"sk-(proj|svcacct|admin)-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class ResolvedModel:
         vendor, other, at = _vendor(self.provider), None, vendor_at(self.base_url or "")
         if key.startswith("sk-ant-") and not f".{host}".endswith(".anthropic.com"):
             other = "Claude" if (vendor == "openai" and host not in _THIS_MACHINE) or at else None
-        elif _OPENAI_KEY.match(key) and (vendor == "claude" or at not in ("", "openai", "azure")):
+        elif re.match(_OPENAI_KEY, key) and (vendor == "claude" or at not in ("", "openai", "azure")):
             other = "OpenAI"
         if other is not None:
             source = self.sources["api_key"]

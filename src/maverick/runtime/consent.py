@@ -34,7 +34,7 @@ _COMMANDS = {"shell": {"command", "seconds"}, "Bash": {"command", "description",
 _PAGES = ("web_fetch", "WebFetch")
 _OF_CLAUDE = ("Write", "Edit")
 """File tools of Claude's CLI, which works in the folder itself; it follows links, and protects nothing for us."""
-_UNSEEN = re.compile(
+_UNSEEN = (
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
@@ -97,9 +97,10 @@ def visible(text: str) -> str:
     """A line with nothing in it that is invisible or could be overlooked, tabs aside."""
     if text.isascii() and text.isprintable():
         return text
+    unseen = re.compile(_UNSEEN)
     return "".join(
         sign
-        if sign == "\t" or (sign.isprintable() and not _UNSEEN.match(sign))
+        if sign == "\t" or (sign.isprintable() and not unseen.match(sign))
         else sign.encode("unicode_escape").decode()
         for sign in text
     )

@@ -33,7 +33,7 @@ _NAME_WEIGHT = 3
 _SATURATION, _LENGTH_SHARE = 1.2, 0.5
 """The usual constants of BM25: how soon a repeated word says no more, and how much long descriptions are held back."""
 
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
+_WORDS = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+"
 
 
 def deferred_names(defer: bool | Sequence[str] | None, tools: Mapping[str, Tool]) -> frozenset[str]:
@@ -149,5 +149,5 @@ class _Index:
 
 def _words(text: str) -> Iterator[str]:
     """The words of a text in lower case, without the ``s`` of a plural; ``createIssue`` and ``create_issue`` are two."""
-    for word in map(str.lower, _WORDS.findall(text)):
+    for word in map(str.lower, re.findall(_WORDS, text)):
         yield word[:-1] if len(word) > 3 and word.endswith("s") else word

@@ -30,7 +30,7 @@ LARGEST_NOTE = 100_000
 MOST_BYTES = 2_000_000
 MOST_NOTES = 500
 _CHANGES = "it changes what agents remember, also in later conversations."
-_IN_FOLDER_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+_IN_FOLDER_NAMES = r"[^A-Za-z0-9_-]+"
 
 Command = Literal["view", "create", "str_replace", "insert", "delete", "rename"]
 
@@ -56,7 +56,7 @@ def memory_tool(folder: Path | str, *, asks: bool = False) -> Tool:
 def project_memory(home: Path, folder: Path) -> Path:
     """Where the memory of agents that work in a folder is kept."""
     path = folder.absolute()
-    name = _IN_FOLDER_NAMES.sub("-", path.name)[:40]
+    name = re.sub(_IN_FOLDER_NAMES, "-", path.name)[:40]
     return home / ".maverick" / "memory" / f"{name}-{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
 
 

@@ -29,7 +29,7 @@ _MOST_COMPARED = 1_000_000
 """Pairs of an old and a new line, beyond which comparing them would take too long."""
 _AROUND = 3
 """Unchanged lines that are shown before and after a change."""
-_HUNK = re.compile(r"@@ -(\d+)(\S*) \+(\d+)(\S*) @@")
+_HUNK = r"@@ -(\d+)(\S*) \+(\d+)(\S*) @@"
 
 
 class Found(NamedTuple):
@@ -333,7 +333,7 @@ def _hunks(path: str, part: _Differing) -> Iterator[str]:
     from difflib import unified_diff  # here, since it is slow to load, and most runs change no file
 
     for line in unified_diff(part.old, part.new, path, path, n=_AROUND, lineterm=""):
-        hunk = _HUNK.fullmatch(line)
+        hunk = re.fullmatch(_HUNK, line)
         yield (
             f"@@ -{int(hunk[1]) + part.top}{hunk[2]} +{int(hunk[3]) + part.top}{hunk[4]} @@" if hunk else line
         )

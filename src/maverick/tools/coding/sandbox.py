@@ -41,7 +41,7 @@ _COMPARE = (
 of the command may lead into the workspace, so the comparison has its own."""
 _DEEPEST = 3
 _MOST_FOLDERS = 1000
-_MODULE_PATH = re.compile(rb"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
+_MODULE_PATH = rb"(?m)^\s*path\s*=\s*(.+?)\s*$"
 _LARGEST_MODULES_FILE = 1_000_000
 _LOCKED = ("--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev")
 
@@ -283,5 +283,5 @@ def _submodules(workspace: Workspace) -> list[str]:
         content = workspace.read(".gitmodules", _LARGEST_MODULES_FILE)
     except ToolError:
         return []
-    paths = (os.fsdecode(path) for path in _MODULE_PATH.findall(content))
+    paths = (os.fsdecode(path) for path in re.findall(_MODULE_PATH, content))
     return [path for path in map(workspace.canonical, paths) if path not in (None, ".")]

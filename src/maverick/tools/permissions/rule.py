@@ -21,9 +21,9 @@ from maverick.tools.permissions.web_address import WebAddress
 
 _CONTROL = ";&|<>$`\n\r(){}"
 """The characters with which one command line becomes several commands, or reads and writes files."""
-_BETWEEN_COMMANDS = re.compile(f"[{re.escape(_CONTROL)}]+")
-_RULE = re.compile(r"([A-Za-z0-9_*?-]+)(?:\((.*)\))?", re.DOTALL)
-_NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_BETWEEN_COMMANDS = f"[{re.escape(_CONTROL)}]+"
+_RULE = r"(?s)([A-Za-z0-9_*?-]+)(?:\((.*)\))?"
+_NAMED = r"(?s)([A-Za-z_]\w*)=(.*)"
 
 
 class TextGlob:
@@ -138,7 +138,7 @@ class CommandSubject(Subject):
 
     def readings(self, value: str) -> set[str]:
         """The whole line, and each command in it."""
-        parts = (" ".join(part.split()) for part in (value, *_BETWEEN_COMMANDS.split(value)))
+        parts = (" ".join(part.split()) for part in (value, *re.split(_BETWEEN_COMMANDS, value)))
         return {value, *filter(None, parts)}
 
     def covers(self, value: str) -> bool:
@@ -186,7 +186,7 @@ class Rule:
     """
 
     def __init__(self, text: str) -> None:
-        found = _RULE.fullmatch(text) if isinstance(text, str) else None
+        found = re.fullmatch(_RULE, text) if isinstance(text, str) else None
         if found is None:
             raise InvalidInputError(
                 f"permissions: {text!r} is not a rule. Write a tool's name, or name(pattern), such as "
@@ -236,7 +236,7 @@ class Rule:
     def _about(self, tool: Tool, pattern: str) -> tuple[Subject | None, str]:
         """The argument the pattern is for, and the pattern without the argument's name."""
         own: Subject | None = getattr(tool, "subject", None)
-        named = _NAMED.fullmatch(pattern)
+        named = re.fullmatch(_NAMED, pattern)
         if named is None or named.group(1) not in tool.parameters.get("properties", {}):
             return own, pattern
         if own is not None and own.argument == named.group(1):

@@ -10,10 +10,10 @@ from typing import Self
 from urllib.parse import quote, unquote, urlsplit
 
 _USUAL_PORTS = {"http": 80, "https": 443}
-_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_NAME = r"[a-z0-9_-]+(\.[a-z0-9_-]+)*"
+_NUMBER = r"[0-9]+|0x[0-9a-f]*"
 _UNRESERVED = frozenset(f"{ascii_letters}{digits}-._~")
-_TO_SPELL = re.compile(r"%([0-9A-Fa-f]{2})|[^A-Za-z0-9._~!$&'()*+,;=:@/?-]")
+_TO_SPELL = r"%([0-9A-Fa-f]{2})|[^A-Za-z0-9._~!$&'()*+,;=:@/?-]"
 """Characters with more than one spelling: encoded ones, and those that have to be encoded."""
 
 
@@ -82,15 +82,15 @@ def _one_host(name: str) -> str:
     if ":" in name and "%" not in name:  # after a percent sign is a network card of this machine
         return f"[{IPv6Address(name)}]"
     host = name.lower().removesuffix(".")
-    if not _NAME.fullmatch(host):
+    if not re.fullmatch(_NAME, host):
         raise ValueError(f"{name} is not a host")
     # No domain ends with a number, but some programs take one for an address.
-    return str(IPv4Address(host)) if _NUMBER.fullmatch(host.rpartition(".")[2]) else host
+    return str(IPv4Address(host)) if re.fullmatch(_NUMBER, host.rpartition(".")[2]) else host
 
 
 def _spelt(text: str) -> str:
     """A path or a query with exactly those characters encoded that have to be."""
-    return _TO_SPELL.sub(_spelling, text)
+    return re.sub(_TO_SPELL, _spelling, text)
 
 
 def _spelling(found: re.Match[str]) -> str:
