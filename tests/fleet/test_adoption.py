@@ -10,10 +10,11 @@ import pytest
 from fleet.test_worker import clerk, eventually, hold, is_parked, note, offer, publish, then, working
 from maverick import AgentDefinition, RunConfig, ToolConfig
 from maverick.exceptions import NetworkError
-from maverick.fleet import Fleet
+from maverick.fleet import Fleet, liveness
 from maverick.fleet.request import RunRequest
 from maverick.fleet.worker import Worker
 from maverick.journal import PostgresJournal, RunStatus
+from maverick.journal.postgres.schema import FLEET_CHANNEL
 from maverick.testing import call
 from postgres import run_script
 from temporal import running_server, start_server
@@ -99,6 +100,35 @@ async def test_after_an_outage_of_the_database_no_worker_is_given_up(
     assert record.status is RunStatus.COMPLETE
     assert len(registered) == 2
     assert still == registered
+
+
+async def test_a_worker_whose_connection_has_ended_is_given_up_before_one_that_is_silent(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(liveness, "_STALE", 3600.0)
+    database = fleet.journal.database
+    silent = await database.connect(FLEET_CHANNEL, lambda _: None)
+    await silent.fetch("SELECT pg_advisory_lock(hashtextextended('silent', $1))", liveness._PRESENT)
+    for name in ("silent", "killed"):
+        await database.fetch(
+            "INSERT INTO maverick.fleet_workers (worker, host, version, queues, capacity, seen_at) "
+            "VALUES ($1, 'here', '1', ARRAY[$2], 1, now() - interval '1 minute')",
+            name,
+            fleet.queue,
+        )
+
+    async with working(Worker(fleet, offer(fleet, then()))):
+        await eventually(partial(_is_given_up, fleet, "killed"))
+        has_silent = not await _is_given_up(fleet, "silent")
+        await silent.close()
+        await eventually(partial(_is_given_up, fleet, "silent"))
+
+    assert has_silent
+
+
+async def _is_given_up(fleet: Fleet, worker: str) -> bool:
+    found = await fleet.journal.database.fetch(_WORKERS)
+    return worker not in [row["worker"] for row in found]
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from temporalio.api.enums.v1 import EventType
 
 from maverick import AgentDefinition, AgentExecutor, PromptConfig, ToolConfig, tool
 from maverick.fleet import Fleet
@@ -131,6 +132,34 @@ async def test_a_run_that_waits_for_a_person_needs_no_worker_and_goes_on_when_th
     assert done[-1] == "news"
     history = await fleet.temporal.get_workflow_handle(run.run_id).fetch_history()
     assert len(history.events) <= 32
+
+
+@pytest.mark.parametrize("user_id", ["ana", None])
+async def test_a_run_that_is_woken_before_anyone_has_decided_writes_nothing(
+    fleet: Fleet, user_id: str | None
+) -> None:
+    async with working(Worker(fleet, offer(fleet, then(call("publish", text="news"))))):
+        run = await fleet.start("clerk", inputs={"prompt": "Publish."}, user_id=user_id)
+        await eventually(partial(is_parked, fleet, run.run_id))
+        await fleet.workflows.wake(
+            run.run_id
+        )  # as the second word of a decision, after the run has parked again
+        await eventually(partial(was_driven, fleet, run.run_id, 2))
+        (asked,) = await fleet.journal.list_approvals(run_id=run.run_id)
+        await fleet.journal.approve(asked.approval_id, by=user_id or "ana")
+        record = await asyncio.wait_for(run.ended(), 30)
+
+    entries = [stored.entry async for stored in fleet.journal.read(run.run_id)]
+    assert (record.status, done) == (RunStatus.COMPLETE, ["news"])
+    assert sum(isinstance(entry, Resumed) for entry in entries) == 1
+
+
+async def was_driven(fleet: Fleet, run_id: str, times: int) -> bool:
+    history = await fleet.temporal.get_workflow_handle(run_id).fetch_history()
+    return (
+        sum(event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED for event in history.events)
+        >= times
+    )
 
 
 async def test_a_decision_that_any_process_writes_to_the_journal_lets_the_run_go_on(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -31,7 +32,7 @@ from maverick.fleet.metrics import WorkerMetrics
 from maverick.fleet.request import RunRequest
 from maverick.fleet.store import FleetRecord, FleetState
 from maverick.fleet.workflows import DRIVE, Drive, DriveEnd
-from maverick.journal.records import ENDED
+from maverick.journal.records import ENDED, Approval, ApprovalStatus
 from maverick.loop import AgentDefinition, TerminateReason
 from maverick.loop.fingerprint import Fingerprint
 from maverick.runtime import AbortSignal, AgentExecutor
@@ -202,21 +203,29 @@ class RunDriver:
         finally:
             self._metrics.count_drive(end)
 
-    async def _take(self, attempt: Attempt) -> tuple[FleetRecord, RunRequest] | None:
-        """Take a run to drive it, if it may go on now."""
-        taken = await self._store.take(attempt.run_id, self._worker, attempt.token)
-        if taken is None:  # it was parked, or is over
-            admitted = await self._store.readmit(attempt.run_id)
-            await self._offer(record for record in admitted if record.run_id != attempt.run_id)
-            taken = await self._store.take(attempt.run_id, self._worker, attempt.token)
-        return taken
+    async def _take(self, attempt: Attempt) -> tuple[FleetRecord, RunRequest] | Drive:
+        """Take a run to drive it, if it may go on now; else what to tell its workflow."""
+        run_id = attempt.run_id
+        taken = await self._store.take(run_id, self._worker, attempt.token)
+        if taken is not None:
+            return taken
+        asked = await self._store.open_requests(run_id)
+        until = _decided_at(asked)
+        if not asked or (until is not None and until <= time.time()):  # else it was woken for nothing
+            admitted = await self._store.readmit(run_id)
+            await self._offer(record for record in admitted if record.run_id != run_id)
+            taken = await self._store.take(run_id, self._worker, attempt.token)
+            if taken is not None:
+                return taken
+        left = await self._store.get(run_id)
+        if left is None or left.state is FleetState.ENDED:
+            return Drive(DriveEnd.ENDED)
+        return Drive(DriveEnd.WAITING, until=until if left.state is FleetState.PARKED else None)
 
     async def _drive(self, attempt: Attempt, queue: str) -> Drive:
         taken = await self._take(attempt)
-        if taken is None:
-            left = await self._store.get(attempt.run_id)
-            is_over = left is None or left.state is FleetState.ENDED
-            return Drive(DriveEnd.ENDED if is_over else DriveEnd.WAITING)
+        if isinstance(taken, Drive):
+            return taken
         record, request = taken
         if record.abort is not None:
             attempt.signal.abort(record.abort)
@@ -242,8 +251,7 @@ class RunDriver:
             await self._leave(attempt, FleetState.ENDED)
             return Drive(DriveEnd.ENDED)
         await self._leave(attempt, FleetState.PARKED, waits_for="a person's decision")
-        is_decided, expires_at = await self._store.decisions(attempt.run_id)
-        return Drive(DriveEnd.WAITING, until=0 if is_decided else expires_at)
+        return Drive(DriveEnd.WAITING, until=_decided_at(await self._store.open_requests(attempt.run_id)))
 
     async def _run(
         self, record: FleetRecord, request: RunRequest, signal: AbortSignal, listener: Listener
@@ -316,6 +324,13 @@ class RunDriver:
 
     def _queue_for(self, agent: str, fingerprint: Fingerprint) -> str:
         return f"{self._fleet.queue_of(agent)}@{fingerprint.version}"
+
+
+def _decided_at(asked: Sequence[Approval]) -> float | None:
+    """When a run that waits for these decisions can go on: at once if there is one, or when the first request expires."""
+    if any(request.status is not ApprovalStatus.PENDING for request in asked):
+        return 0.0
+    return min((request.expires_at for request in asked if request.expires_at is not None), default=None)
 
 
 def _again(message: str, kind: str, delay: timedelta) -> ApplicationError:

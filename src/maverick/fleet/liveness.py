@@ -1,9 +1,10 @@
 """How a worker shows that it is alive, and how it finds out about peers that are not.
 
 Each worker has a connection of its own to the database: it renews one row there, listens for what concerns its runs, and holds
-the lock of the one worker that sweeps. A row that is not renewed is removed by one of the peers, which has Temporal give that
-worker's runs to others at once. All times are the database's. It is done in a thread of its own: a worker whose event loop is
-busy for some seconds is not dead.
+a lock of its own and that of the one worker that sweeps. A row that is not renewed is removed by one of the peers, which has
+Temporal give that worker's runs to others at once; sooner if its lock is free, since Postgres notices at once when a process is
+killed. All times are the database's. It is done in a thread of its own: a worker whose event loop is busy for some seconds is not
+dead.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ _RENEWS = 0.5
 """Seconds between two signs of life."""
 _STALE = 2.0
 """Seconds without one after which a worker is given up."""
+_HUNG_UP = 1.0
+"""The same if its connection has ended as well. A worker that is alive has connected again by then."""
+_STEADY = 2.0
+"""Seconds for which a worker has to have been in touch before it judges its peers."""
 _LATE = 1.0
 """Seconds between two signs of life after which a worker does not judge its peers: they may have been kept waiting too."""
 _STUCK = 60.0
@@ -36,6 +41,8 @@ _PATIENCE = 5.0
 """Seconds after which a connection that does not answer is given up."""
 _SWEEPER = 0x666C656574
 """What the worker that sweeps a fleet has locked, with the fleet's name: "fleet" in ASCII."""
+_PRESENT = 0x776F726B6572
+"""What each worker has locked, with its own name, as long as it is connected: "worker" in ASCII."""
 
 _RENEW = """
     WITH here AS (
@@ -43,12 +50,17 @@ _RENEW = """
         ON CONFLICT (worker) DO UPDATE SET seen_at = now()
     ), gone AS (
         DELETE FROM maverick.fleet_workers
-        WHERE $6 AND worker <> $1 AND seen_at < now() - make_interval(secs => $7::float8 * CASE
-            WHEN EXISTS (SELECT FROM unnest(queues) AS q WHERE q = $10 OR starts_with(q, $10 || '/')) THEN 1
-            ELSE 10  -- another fleet in this database: its own workers come first
-        END) RETURNING worker
+        WHERE $6 AND worker <> $1 AND CASE
+            WHEN NOT EXISTS (SELECT FROM unnest(queues) AS q WHERE q = $10 OR starts_with(q, $10 || '/'))
+                THEN seen_at < now() - make_interval(secs => $7 * 10)  -- another fleet: its own workers come first
+            WHEN seen_at < now() - make_interval(secs => $7) THEN TRUE
+            WHEN seen_at < now() - make_interval(secs => $11)
+                THEN pg_try_advisory_xact_lock(hashtextextended(worker, $12))  -- it is not connected
+            ELSE FALSE
+        END RETURNING worker
     )
-    SELECT (SELECT count(*) FROM gone) AS gone, $8 OR pg_try_advisory_lock(hashtextextended($10, $9)) AS sweeps
+    SELECT (SELECT count(*) FROM gone) AS gone, $8 OR pg_try_advisory_lock(hashtextextended($10, $9)) AS sweeps,
+        $13 OR pg_try_advisory_lock(hashtextextended($1, $12)) AS present
 """
 
 
@@ -88,6 +100,8 @@ class Liveness:
         self._thread = threading.Thread(target=self._work, name="maverick-liveness", daemon=True)
         self._stopping = threading.Event()
         self._connection: Any = None  # asyncpg has no types
+        self._present = False
+        """Whether this worker's connection holds the lock that tells peers of it."""
         self._renewed_at = self._steady_since = 0.0
         self._looped_at = time.monotonic()
 
@@ -130,18 +144,27 @@ class Liveness:
         if time.monotonic() - self._looped_at > _STUCK:
             raise JournalError("The worker's event loop is blocked. Look for code that does not yield.")
         if self._connection is None or self._connection.is_closed():
-            self.sweeps = False
+            self.sweeps = self._present = False
             self._connection = await self._journal.database.connect(FLEET_CHANNEL, self._heard)
             self._loop.call_soon_threadsafe(self._on_connected)
         before = time.monotonic()
         if before - self._renewed_at > _LATE:
             self._steady_since = before
-        is_steady = before - self._steady_since > _STALE
+        is_steady = before - self._steady_since > _STEADY
         (row,) = await self._connection.fetch(
-            _RENEW, *self._self, is_steady, _STALE, self.sweeps, _SWEEPER, self._fleet
+            _RENEW,
+            *self._self,
+            is_steady,
+            _STALE,
+            self.sweeps,
+            _SWEEPER,
+            self._fleet,
+            _HUNG_UP,
+            _PRESENT,
+            self._present,
         )
         self._renewed_at = time.monotonic()
-        self.sweeps = row["sweeps"]
+        self.sweeps, self._present = row["sweeps"], row["present"]
         if row["gone"]:
             self._loop.call_soon_threadsafe(self._on_gone)
 
@@ -152,7 +175,8 @@ class Liveness:
         self._loop.call_soon_threadsafe(self._hear, text)
 
     def _disconnect(self) -> None:
-        connection, self._connection, self.sweeps = self._connection, None, False
+        connection, self._connection = self._connection, None
+        self.sweeps = self._present = False
         if connection is not None:
             with suppress(*FAULTS):  # it is gone either way
                 connection.terminate()

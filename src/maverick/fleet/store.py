@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError
 from maverick.fleet.request import RunRequest
-from maverick.journal import ApprovalStatus
 from maverick.journal.damage import Row, read_approvals
 from maverick.journal.postgres.journal import PostgresJournal
 from maverick.journal.postgres.schema import FLEET_CHANNEL
+from maverick.journal.records import Approval
 
 
 class FleetState(StrEnum):
@@ -175,7 +175,8 @@ class FleetStore:
     async def readmit(self, run_id: str) -> list[FleetRecord]:
         """Queue a run that was parked; returns what is now in progress, as :meth:`admit`."""
         return await self._records(
-            "WITH woken AS (UPDATE maverick.fleet_runs SET state = 'queued', waits_for = $2, updated_at = now() "  # noqa: S608 - our own names
+            "WITH woken AS (UPDATE maverick.fleet_runs SET waits_for = $2, updated_at = now(), "  # noqa: S608 - our own names
+            "state = CASE WHEN user_id IS NULL THEN 'started' ELSE 'queued' END "
             "WHERE run_id = $1 AND state IN ('parked', 'queued') RETURNING user_id AS whose) "
             f"SELECT {_COLUMNS} FROM woken, maverick.fleet_admit(whose, $3)",
             run_id,
@@ -218,7 +219,7 @@ class FleetStore:
         """
         found = await self._fetch(
             "UPDATE maverick.fleet_runs SET worker = $2, token = $3, state = 'started', waits_for = '', updated_at = now() "  # noqa: S608 - our own names
-            "WHERE run_id = $1 AND (state = 'started' OR (state <> 'ended' AND (abort IS NOT NULL OR user_id IS NULL))) "
+            "WHERE run_id = $1 AND (state = 'started' OR (state <> 'ended' AND abort IS NOT NULL)) "
             f"RETURNING {_COLUMNS}, request",
             run_id,
             worker,
@@ -315,17 +316,14 @@ class FleetStore:
         )
         return {row["run_id"]: row["abort"] for row in found}
 
-    async def decisions(self, run_id: str) -> tuple[bool, float | None]:
-        """Whether an approval that a run or a subagent waits for was decided, and when the first one expires."""
+    async def open_requests(self, run_id: str) -> list[Approval]:
+        """The approvals that a run or a subagent waits for, or that were decided since it parked."""
         found = await self._fetch(
             "SELECT approval_id, payload FROM maverick.approvals "
             "WHERE (run_id = $1 OR (run_id > $1 || '/' AND run_id < $1 || '0')) AND status <> 'used'",
             run_id,
         )
-        requests = read_approvals((row["approval_id"], row["payload"]) for row in found)
-        is_decided = any(request.status is not ApprovalStatus.PENDING for request in requests)
-        times = [request.expires_at for request in requests if request.expires_at is not None]
-        return is_decided, min(times, default=None)
+        return read_approvals((row["approval_id"], row["payload"]) for row in found)
 
     # Workers ----------------------------------------------------------------------------------------------------
 

@@ -198,7 +198,7 @@ class Worker:
                 activity_task_poller_behavior=PollerBehaviorSimpleMaximum(1),
                 identity=self.name,
                 build_id="maverick",
-                sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
+                max_cached_workflows=0,  # else Temporal waits for the worker that has one, which may be gone
                 workflow_task_poller_behavior=PollerBehaviorSimpleMaximum(_POLLERS),
             ),
             *(

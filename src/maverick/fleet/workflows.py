@@ -21,7 +21,7 @@ from temporalio import workflow
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.client import Client as TemporalClient
 from temporalio.common import Priority, RetryPolicy, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
+from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from maverick.fleet.connection import reaching_temporal
 from maverick.fleet.request import fairness_key
@@ -58,7 +58,7 @@ class DriveEnd(StrEnum):
     WAITING = "waiting"
     """It waits for a person."""
     UNFIT = "unfit"
-    """It was begun with another version of its agent."""
+    """Another worker has to go on: the run was begun with another version of its agent, or its worker is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,11 @@ class Drive:
     """When to drive again if nothing happens before, in seconds since the epoch."""
     queue: str | None = None
     """The queue of the workers that fit."""
+
+
+_ELSEWHERE = Drive(DriveEnd.UNFIT)
+"""What ends the attempt of a worker that is gone. To fail it would take a second longer: Temporal times each retry, and its
+timers are as much as a second late."""
 
 
 @workflow.defn(name=WORKFLOW, sandboxed=False)
@@ -207,7 +212,7 @@ class Workflows:
         async def release(orphan: tuple[str, bytes]) -> None:
             run_id, token = orphan
             with reaching_temporal(or_not_found=True):
-                await self._temporal.get_async_activity_handle(task_token=token).fail(_gone())
+                await self._temporal.get_async_activity_handle(task_token=token).complete(_ELSEWHERE)
                 on_taken()
             await self.offer(await self._store.leave(run_id, token))
 
@@ -244,19 +249,13 @@ class Workflows:
             with reaching_temporal(or_not_found=True):
                 await self._temporal.get_async_activity_handle(
                     workflow_id=run_id, run_id=None, activity_id=DRIVE
-                ).fail(_gone())
+                ).complete(_ELSEWHERE)
         self._undelivered = begun
 
     @property
     def _query(self) -> str:
         queue = self._store.queue.replace("'", "")
         return f"WorkflowType = '{WORKFLOW}' AND TaskQueue = '{queue}' AND ExecutionStatus = 'Running'"
-
-
-def _gone() -> ApplicationError:
-    return ApplicationError(
-        "The worker is gone.", type="worker_gone", next_retry_delay=timedelta(milliseconds=1)
-    )
 
 
 async def _for_each(items: Sequence[T], do: Callable[[T], Awaitable[None]]) -> None:
