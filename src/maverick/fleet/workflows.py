@@ -38,6 +38,8 @@ _WAIT_AT_MOST = 3600.0
 """Seconds after which a run that waits is looked at again, whatever happens."""
 _SETTLED = 5.0
 """Seconds after which a run that has not changed should have a workflow that Temporal lists."""
+_DECIDES_WITHIN = timedelta(seconds=3)
+"""How long a worker may take to say what comes next in a workflow before another is asked: it may be frozen."""
 _AT_ONCE = 50
 _LOOKS = 4
 _NEXT_LOOK = 2.0
@@ -152,6 +154,7 @@ class Workflows:
                         task_queue=self._store.queue,
                         id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
                         id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                        task_timeout=_DECIDES_WITHIN,
                         priority=priority,
                     )
             except WorkflowAlreadyStartedError:
