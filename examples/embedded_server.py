@@ -41,9 +41,8 @@ def application(journal: SqliteJournal, client: LLMClient | None = None) -> Fast
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
-        async with assistant.router.lifespan_context(
-            assistant
-        ):  # a mounted app is not told when the other ends
+        # A mounted app is not told when the other one starts and ends.
+        async with journal, assistant.router.lifespan_context(assistant):
             yield
 
     app = FastAPI(lifespan=lifespan)

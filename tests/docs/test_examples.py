@@ -99,6 +99,8 @@ def test_agents_are_part_of_an_application_and_of_its_sign_in(
     assert (script.status_code, nobody, other_site.status_code) == (200, 401, 403)
     assert (asked["status"], not_ana, boss) == ("waiting", 403, {"status": "decided"})
     assert (answer["response"], large) == ("It is sent.", "invalid")
+    fds = Path("/proc/self/fd")
+    assert not [fd for fd in fds.glob("*") if str(tmp_path) in os.path.realpath(fd)]  # all is closed
 
 
 def test_the_endpoint_streams_text_and_tool_calls() -> None:

@@ -89,6 +89,7 @@ def create_app(
         raise InvalidInputError("authenticate: give this or a verifier, not both.", field="authenticate")
     journal = journal or _journal_of(executor) or (None if fleet is None else fleet.journal)
     served = Agents(_answerers(runner, agents, journal, executor))
+    is_given = database is not None
     database = database or _database_beside(journal)
     database.include(SERVER)
     service = ChatService(
@@ -104,6 +105,8 @@ def create_app(
         await run_in_thread(lambda: database.engine)  # found to be wrong now, if it is
         yield
         await service.aclose()
+        if not is_given:
+            await run_in_thread(database.close)
 
     app = FastAPI(
         title="Maverick Chat",
