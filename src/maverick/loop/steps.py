@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from maverick.model import Request, Role
 _LONGEST_WAIT = 30.0
 
 
+@final
 class CallModel(Struct, frozen=True):
     """Call the model and report :class:`ModelReplied` or :class:`ModelFailed`."""
 
@@ -47,6 +48,7 @@ class CallModel(Struct, frozen=True):
         return replace(self, attempt=self.attempt + 1, delay=delay, exact_delay=exact)
 
 
+@final
 class RunTools(Struct, frozen=True):
     """Run the calls, in parallel, and report one :class:`ToolFinished` for each."""
 
@@ -100,6 +102,7 @@ class AwaitApproval(Struct, frozen=True):
         return [self.tools.calls[index] for index in self.tools.waiting]
 
 
+@final
 class Finish(Struct, frozen=True):
     """The run is over."""
 

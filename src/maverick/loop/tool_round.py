@@ -186,7 +186,8 @@ class ToolRound:
                 at=at, index=planned.index, outcome=ToolOutcome.CANCELLED, content=content
             )
             self._results[planned.index] = cancelled
-        for planned, result in self.settled():
+        for planned in self.calls:
+            result = self._results[planned.index]
             call, content = planned.call, result.content
             said: str | Sequence[Part] = result.parts or content
             if result_tokens is not None:

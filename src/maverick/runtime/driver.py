@@ -6,9 +6,8 @@ import asyncio
 import builtins
 import logging
 import random
-from collections.abc import Sequence
-from contextlib import nullcontext
-from typing import Generic
+from collections.abc import Coroutine, Sequence
+from typing import Any, Generic
 
 from msgspec.structs import asdict
 from typing_extensions import TypeVar
@@ -113,18 +112,19 @@ class Driver(Generic[T]):
         self._deadlines = deadlines_of(asyncio.get_running_loop())
         try:
             step = await self.run.record(first)
-            while not isinstance(step, Finish):
+            while (
+                type(step) is not Finish
+            ):  # asking a struct what it is no instance of takes five times as long
                 self._interruption.check()
-                match step:
-                    case CallModel():
-                        step = await self._call_model(step)
-                    case RunTools() | AwaitApproval() if self._permissions.is_due:
-                        for ruled in self._permissions.decisions():
-                            step = await self.run.record(ruled)
-                    case RunTools():
-                        step = await self._run_tools(step)
-                    case AwaitApproval() | ReviewCalls() | CheckOutput():
-                        step = await self._consult(step)
+                if type(step) is CallModel:
+                    step = await self._call_model(step)
+                elif self._permissions.is_due and isinstance(step, RunTools | AwaitApproval):
+                    for ruled in self._permissions.decisions():
+                        step = await self.run.record(ruled)
+                elif type(step) is RunTools:
+                    step = await self._run_tools(step)
+                else:
+                    step = await self._consult(step)
         except RunInterrupted as stop:
             step = await self._interrupt(stop.reason, stop.message, stop.error)
         except RunParked as parked:
@@ -154,7 +154,7 @@ class Driver(Generic[T]):
             return recorded
         self._partial.clear()
         try:
-            response = _whole(await self._interruption.guard(self._ask_model(step.request)))
+            response = _whole(await self._interruption.guard(self._ask_in_time(step.request)))
         except (RunInterrupted, RunHandedOverError):
             raise
         except AgentError as error:
@@ -203,23 +203,30 @@ class Driver(Generic[T]):
         reviewing = self._hooks.review_calls(self.run, step, deadline)
         return await self.run.record(await self._interruption.guard(reviewing))
 
-    async def _ask_model(self, request: Request) -> Response:
+    def _ask_in_time(self, request: Request) -> Coroutine[Any, Any, Response]:
+        """Ask the model, within the agent's request timeout if it has one."""
         limit = self.run.loop.definition.model_config.request_timeout
-        with nullcontext() if limit is None else RequestTimeout(limit, self._interruption.set_idle):
-            # A partial answer can be kept, and shown as it arrives, only if it is streamed.
-            if not self.run.watched and not self._interruption.may_come:
-                return await self.run.client.run(request)
-            items = self.run.client.stream(request)
-            try:
-                async for item in items:
-                    if isinstance(item, Response):
-                        return item
-                    if type(item) is TextDelta:
-                        self._partial.append(item.text)
-                    self.run.hear(item, self.run.clock.now())
-            finally:
-                if (close := getattr(items, "aclose", None)) is not None:
-                    await close()
+        return self._ask_model(request) if limit is None else self._ask_within(limit, request)
+
+    async def _ask_within(self, seconds: float, request: Request) -> Response:
+        with RequestTimeout(seconds, self._interruption.set_idle):
+            return await self._ask_model(request)
+
+    async def _ask_model(self, request: Request) -> Response:
+        # A partial answer can be kept, and shown as it arrives, only if it is streamed.
+        if not self.run.watched and not self._interruption.may_come:
+            return await self.run.client.run(request)
+        items = self.run.client.stream(request)
+        try:
+            async for item in items:
+                if isinstance(item, Response):
+                    return item
+                if type(item) is TextDelta:
+                    self._partial.append(item.text)
+                self.run.hear(item, self.run.clock.now())
+        finally:
+            if (close := getattr(items, "aclose", None)) is not None:
+                await close()
         raise MalformedResponseError("The model's stream ended without its response. Try again.")
 
     async def _run_tools(self, step: RunTools) -> Step:
@@ -233,7 +240,7 @@ class Driver(Generic[T]):
         batch = ToolBatch(tools.unsettled, runner, parallel, self._deadlines)
         latest: Step = step
         try:
-            while isinstance(latest, RunTools):
+            while type(latest) is RunTools:
                 finished = await self._interruption.guard(batch.next())
                 latest = await self.run.record(finished)
                 if self._scope is not None:

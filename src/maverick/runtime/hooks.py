@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from inspect import isawaitable
-from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -103,7 +103,7 @@ class Hooks:
         """
 
 
-class CallResult(NamedTuple):
+class CallResult(Struct, frozen=True):
     """The result of a tool call, before it is recorded."""
 
     outcome: ToolOutcome

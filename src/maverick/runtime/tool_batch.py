@@ -79,8 +79,8 @@ class ToolBatch:
         committing = [running[call.index] for call in self._calls if self._is_committing(call, running)]
         if committing:
             await asyncio.wait(committing)
-        for index, task in running.items():
-            self._deadlines.forget((self, index))
+        for task in running.values():
+            self._deadlines.forget(task)
             if not task.done():
                 _leave_behind(task)
                 _give_up(task)
@@ -117,10 +117,10 @@ class ToolBatch:
     def _start(self, planned: PlannedCall) -> None:
         seconds = self._runner.timeout(planned)
         # Not by the loop's own factory: an eager one would run the call before it is known as running.
-        self._running[planned.index] = asyncio.Task(self._run_one(planned), loop=self._loop)
+        task = self._running[planned.index] = asyncio.Task(self._run_one(planned), loop=self._loop)
         if seconds is not None:
             expire = partial(self._expire, planned, seconds)
-            self._deadlines.watch((self, planned.index), self._loop.time() + seconds, expire)
+            self._deadlines.watch(task, self._loop.time() + seconds, expire)
 
     async def _run_one(self, planned: PlannedCall) -> None:
         # The result is handed over here and not in a callback of the task, which would cost a turn of the event loop.
@@ -141,8 +141,8 @@ class ToolBatch:
             self._queued.clear()
             self._wake()
             return
-        if self._running.pop(planned.index, None) is not None:
-            self._deadlines.forget((self, planned.index))
+        if (task := self._running.pop(planned.index, None)) is not None:
+            self._deadlines.forget(task)
             self._finished.append(result)
             self._wake()
 

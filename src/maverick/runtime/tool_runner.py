@@ -170,7 +170,7 @@ class ToolRunner:
         else:
             value = await ready.execute(arguments)
         outcome, data = ToolOutcome.FINISHED, None
-        if isinstance(value, StructuredResult):
+        if type(value) is not str and isinstance(value, StructuredResult):
             outcome = ToolOutcome.FAILED if value.is_error else ToolOutcome.FINISHED
             data, value = value.data, value.parts or value.text
         if ready.untrusted:
@@ -184,12 +184,12 @@ class ToolRunner:
         self, planned: PlannedCall, ready: ReadyTool, result: CallResult, began: float | None = None
     ) -> ToolFinished:
         """The result as the model sees it: untrusted content is marked, also in an error message."""
-        outcome, content, data, parts = result
+        content, parts = result.content, result.parts
         if ready.untrusted:
             content = mark_untrusted(ready.tool.name, content)
             if parts:  # a marked text names what follows it
                 parts = (Text(content), *(part for part in parts if not isinstance(part, Text)))
-        return self._finished(planned, outcome, content, began, data, parts)
+        return self._finished(planned, result.outcome, content, began, result.data, parts)
 
     async def _reviewed(
         self, planned: PlannedCall, ready: ReadyTool, result: CallResult, session: object = None
