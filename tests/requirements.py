@@ -446,7 +446,7 @@ _TRACES = {
 _TIME = {
     "F-EXAMPLES": "Each example runs offline, and does what it is there to show.",
     "F-COOKBOOK": "The recipes of the cookbook run, and print what they say.",
-    "F-TWINS": "No example is more than a tenth longer than the same program on pydantic-ai.",
+    "F-TWINS": "No example is more than a tenth longer than the same program on pydantic-ai, and the comparison says what is so.",
     "F-CLOCK": "A run's time is what has really passed, however the computer's clock is set meanwhile.",
     "F-REQUEST-TIME": "The time of a model call counts from when it is sent; queueing for it is the run's time.",
 }

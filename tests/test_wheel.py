@@ -157,6 +157,15 @@ def test_a_command_that_needs_an_extra_names_it_and_shows_nothing_else(bare: Ins
     servers.unlink()
 
 
+@pytest.mark.requirement("F-TWINS")
+def test_the_comparison_says_how_many_packages_the_wheel_brings(bare: Installed) -> None:
+    page = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+
+    [said] = re.findall(r"^\| Maverick .*, (\d+) \|$", page, re.MULTILINE)
+
+    assert len([*bare.site_packages.glob("*.dist-info")]) == int(said)
+
+
 @pytest.mark.requirement("DIST-WHEEL")
 def test_a_type_checker_sees_the_types_of_the_wheel(bare: Installed) -> None:
     program = bare.home / "use.py"
