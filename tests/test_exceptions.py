@@ -300,7 +300,7 @@ def test_a_config_error_names_the_source_and_the_field() -> None:
         (AgentNotFoundError(agent_name="greeter"), "No agents are available."),
         (DuplicateAgentError(agent_name="greeter"), "unregister it first"),
         (RunNotFoundError(run_id="run_1"), "maverick runs list"),
-        (RunExistsError(run_id="run_1"), "choose another run_id"),
+        (RunExistsError(run_id="run_1"), "Choose another id"),
     ],
 )
 def test_messages_made_from_fields_say_what_to_do_next(error: AgentError, advice: str) -> None:

@@ -60,6 +60,29 @@ def test_more_is_installed_with_what_has_installed_maverick(
     assert install_command("server") == f"{command} 'maverick-agents[server]'"
 
 
+@pytest.mark.requirement("007-ERRORS")
+@pytest.mark.parametrize(
+    ("receipt", "text"),
+    [
+        (
+            "uv-receipt.toml",
+            '[tool]\nrequirements = [{ name = "maverick-agents", extras = ["server", "mcp"] }]\n',
+        ),
+        (
+            "pipx_metadata.json",
+            json.dumps({"main_package": {"package_or_url": "maverick-agents[server,mcp]"}}),
+        ),
+    ],
+)
+def test_the_extras_that_a_tool_was_installed_with_are_kept(
+    receipt: str, text: str, site_packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    (tmp_path / receipt).write_text(text)
+
+    assert shlex.split(install_command("tui"))[-1] == "maverick-agents[mcp,server,tui]"
+
+
 @pytest.mark.parametrize(
     ("origin", "address"),
     [

@@ -376,7 +376,9 @@ class RunExistsError(JournalError):
     """The journal already has a run of this id."""
 
     default_kind = ErrorKind.INVALID
-    default_message = "The journal already has a run {run_id!r}. Resume it, or choose another run_id."
+    default_message = (
+        "The journal already has a run {run_id!r}. Choose another id, or resume it (if_exists='resume' does)."
+    )
     run_id: str = ""
     """The run's id."""
 

@@ -66,7 +66,7 @@ async def a_server_that_does_not_run() -> None:
         await run(PostgresJournal(f"postgresql://ana:secret@127.0.0.1:{held.getsockname()[1]}/runs"))
 
 
-@mistake("already has a run 'job-7'", "Resume it, or choose another run_id")
+@mistake("already has a run 'job-7'", "Choose another id", "if_exists='resume'")
 async def an_id_that_is_taken() -> None:
     journal = SqliteJournal("runs.db")
     await run(journal, run_id="job-7")

@@ -68,6 +68,11 @@ async def a_mistyped_model() -> str:
         return await ask(connect("claude:claude-sonet-5-5", api_key=KEY, base_url=server.at("no_such_model")))
 
 
+@mistake("'claude-sonet-5-5' is not known", "Did you mean 'claude-sonnet-5-5'?", log=True)
+def connecting_to_a_mistyped_model() -> None:
+    connect("claude:claude-sonet-5-5", api_key=KEY)
+
+
 @mistake("base_url", "http:// or https://", "'localhost:8000'")
 def an_address_without_a_scheme() -> None:
     connect("openai:my-model", api_key="key", base_url="localhost:8000")

@@ -32,7 +32,7 @@ from maverick import (
 from maverick.agents import AgentRegistry
 from maverick.testing import ScriptedClient, call, reply
 from mistakes.catalog import mistake
-from mistakes.definitions import define, get_weather
+from mistakes.definitions import Report, define, get_weather
 
 
 async def run(agent: Any = None, *, client: Any = None, **options: Any) -> Any:
@@ -150,6 +150,18 @@ async def an_async_listener() -> None:
 @mistake("signal: expected an AbortSignal", "AbortSignal()")
 async def a_text_as_a_signal() -> None:
     await run(signal="stop")
+
+
+@mistake("has the role 'system'", "PromptConfig(system_prompt=…)")
+def instructions_among_messages() -> None:
+    messages_from_anthropic([{"role": "system", "content": "Be brief."}])
+
+
+@mistake("not a valid output: summary: Field required", "max_repairs", "raw_content")
+async def an_answer_that_never_fits() -> None:
+    agent = define_agent("reporter", output=Report)
+    client = ScriptedClient(lambda _: reply("{}"))
+    (await AgentExecutor(client).execute(agent, inputs={"prompt": "Hi!"})).unwrap()
 
 
 @mistake("messages[0] is a dict", "messages_from_anthropic(…)", "messages_from_openai(…)")

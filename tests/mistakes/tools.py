@@ -69,6 +69,11 @@ def a_mistyped_option() -> None:
     tool(timeot=3)(get_weather.function)
 
 
+@mistake("timeout='30s'", "a number of seconds above 0")
+def a_timeout_with_a_unit() -> None:
+    tool(timeout="30s")(get_weather.function)
+
+
 @mistake("'timeout_ms'", "timeout=…, in seconds")
 def a_timeout_in_milliseconds() -> None:
     tool(timeout_ms=3000)(get_weather.function)
@@ -192,5 +197,15 @@ async def forgotten_deps() -> str:
     async def report(context: ToolContext[Any]) -> str:
         """Report."""
         return str(context.deps.database)
+
+    return (await result_of(report)).replace("NoneType", "None")
+
+
+@mistake("has no deps", "execute(…, deps=…)")
+async def forgotten_deps_that_are_a_dictionary() -> str:
+    @tool
+    def report(context: ToolContext[Any]) -> str:
+        """Report."""
+        return str(context.deps["database"])
 
     return (await result_of(report)).replace("NoneType", "None")

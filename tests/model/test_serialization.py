@@ -163,7 +163,7 @@ def test_a_conversation_of_the_openai_sdk_is_taken_over() -> None:
         (messages_from_openai, {"role": "system", "content": "Be nice."}, "system_prompt"),
         (messages_from_openai, {"role": "user"}, "'content' is missing"),
         (messages_from_openai, {"role": "user", "content": [{"type": "input_audio"}]}, "input_audio"),
-        (messages_from_anthropic, {"role": "system", "content": "x"}, "'user' or 'assistant'"),
+        (messages_from_anthropic, {"role": "system", "content": "x"}, "it has the role 'system'"),
         (messages_from_anthropic, {"role": "user", "content": 3}, "cannot be read"),
         (messages_from_anthropic, "hello", "expected a dictionary"),
     ],

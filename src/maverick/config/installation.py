@@ -42,7 +42,8 @@ def install_command(extra: str) -> str:
     checkout = _SOURCES.parent
     if _SOURCES.name == "src" and (checkout / "pyproject.toml").is_file():
         return f"{_installer()} -e {shlex.quote(f'{checkout}[{extra}]')}"
-    return f"{_installer()} {shlex.quote(f'{_DISTRIBUTION}[{extra}]{_origin()}')}"
+    extras = ",".join(sorted({*_replaced_extras(), extra}))
+    return f"{_installer()} {shlex.quote(f'{_DISTRIBUTION}[{extras}]{_origin()}')}"
 
 
 def _installer() -> str:
@@ -59,6 +60,18 @@ def _installer() -> str:
     python = shlex.quote(sys.executable or "python")
     # An environment that uv has made has no pip.
     return f"uv pip install --python {python}" if find_spec("pip") is None else f"{python} -m pip install"
+
+
+def _replaced_extras() -> list[str]:
+    """The extras that the environment of a tool was made with, which installing the tool again would leave out."""
+    import re  # here, since it is seldom wanted
+
+    # An entry of uv's list of requirements, or what pipx was told to install.
+    entry = r'name = "maverick-agents", extras = \[([^]]*)\]|"package_or_url": "[^"]*\[([\w,-]+)\]"'
+    receipts = (Path(sys.prefix) / name for name in ("uv-receipt.toml", "pipx_metadata.json"))
+    told = "".join(receipt.read_text(encoding="utf-8") for receipt in receipts if receipt.is_file())
+    found = re.search(entry, told)
+    return re.findall(r"[\w-]+", found[1] or found[2]) if found else []
 
 
 def _origin() -> str:

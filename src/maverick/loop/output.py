@@ -210,6 +210,12 @@ def rejected(name: str, text: str, why: str) -> OutputValidationError:
     return OutputValidationError(f"The {name} was not accepted: {why}", raw_output=text)
 
 
+def given_up(error: OutputValidationError, tries: int) -> OutputValidationError:
+    """The error of a run whose last answer did not fit."""
+    had = f"The model had {tries} {'try' if tries == 1 else 'tries'} (max_repairs); raw_content has its last answer."
+    return OutputValidationError(f"{error.message.rstrip('.')}. {had}", raw_output=error.raw_output)
+
+
 def repair_prompt(error: OutputValidationError) -> str:
     """What to tell the model about an answer that did not fit."""
     return f"{error.message}\nSend the corrected answer as JSON only, without any other text."

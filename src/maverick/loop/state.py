@@ -17,7 +17,7 @@ from maverick.loop.compaction import Compactor
 from maverick.loop.conversation import Conversation, request_tokens
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.limits import Ledger
-from maverick.loop.output import repair_prompt
+from maverick.loop.output import given_up, repair_prompt
 from maverick.loop.prefix import PrefixChange, PrefixReason
 from maverick.loop.result import (
     RESUMABLE,
@@ -147,7 +147,7 @@ class LoopState(Generic[T]):
     def _repair(self, error: OutputValidationError) -> Step:
         """Ask for a better answer, unless that was done often enough."""
         if self._repairs >= self._requests.settings.max_repairs:
-            return self._finish(TerminateReason.COMPLETE, error)
+            return self._finish(TerminateReason.COMPLETE, given_up(error, self._repairs + 1))
         self._repairs += 1
         self.conversation.interject(Message.user(repair_prompt(error)))
         return self._next_turn()

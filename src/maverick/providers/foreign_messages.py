@@ -71,6 +71,11 @@ def _blocks(content: Any) -> Sequence[_Block]:  # noqa: ANN401 - any JSON
     return [{"type": "text", "text": content}] if isinstance(content, str) else [_plain(b) for b in content]
 
 
+def _instructions(role: str) -> ValueError:
+    advice = "Leave it out, and give it to the agent as its instructions: PromptConfig(system_prompt=…)"
+    return ValueError(f"it has the role {role!r}. {advice}")
+
+
 def _parts(parts: Iterable[Part | None]) -> list[Part]:
     return [part for part in parts if part is not None]
 
@@ -84,7 +89,11 @@ def _from_anthropic(message: _Block) -> Iterator[Message]:
         yield Message.assistant(_parts(part_of(dict(block)) for block in blocks))
         return
     if role != "user":
-        raise ValueError(f"a message is of 'user' or 'assistant', not of {role!r}")
+        raise (
+            _instructions(role)
+            if role == "system"
+            else ValueError(f"{role!r} is no role of the Messages API")
+        )
     for block in blocks:
         if block["type"] == "tool_result":
             content = _parts(_anthropic_part(inner) for inner in _blocks(block.get("content")))
@@ -130,10 +139,7 @@ def _from_openai(message: _Block) -> Iterator[Message]:
             content = [_openai_part(block) for block in _blocks(message["content"])]
             yield Message.tool_result(message["tool_call_id"], content)
         case "system" | "developer":
-            raise ValueError(
-                f"it has the role {role!r}. Leave it out, and give it to the agent as its instructions: "
-                "PromptConfig(system_prompt=…)"
-            )
+            raise _instructions(role)
         case _:
             raise ValueError(f"{role!r} is no role of the Chat Completions API")
 

@@ -300,8 +300,8 @@ class ToolRunner:
             what = f"{type(error).__name__}: {error}"
         except Exception:  # noqa: BLE001 - its own __str__ failed
             return type(error).__name__
-        lacks_deps = isinstance(error, AttributeError) and error.name is not None and error.obj is None
-        if lacks_deps and ready.takes_context and self._run.deps is None:
+        of_none = isinstance(error, AttributeError | TypeError) and "'NoneType' object" in what
+        if of_none and ready.takes_context and self._run.deps is None:
             return f"{what}. The run has no deps: give them with execute(…, deps=…)."
         return what
 

@@ -235,8 +235,9 @@ Number = TypeVar("Number", int, float)
 
 def _positive(name: str, option: str, value: Number | None) -> Number | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= 0):
+        unit = "seconds" if option == "timeout" else "characters"
         raise InvalidToolError(
-            f"The tool {name!r} has {option}={value!r}. It has to be above 0.", tool_name=name
+            f"The tool {name!r} has {option}={value!r}. Expected a number of {unit} above 0.", tool_name=name
         )
     return value
 

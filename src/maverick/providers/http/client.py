@@ -18,6 +18,7 @@ from maverick.providers.http.sse import SSEDecoder
 from maverick.providers.http.transport import MAX_ANSWER_BYTES, Reply, Timeouts, Transport
 from maverick.providers.network import NetworkSetting, check_network_allowed
 from maverick.providers.prices import PriceTable
+from maverick.telemetry import logger
 
 if TYPE_CHECKING:
     import ssl
@@ -97,6 +98,14 @@ class HttpClient(Client):
         self._missing_key = "" if self._secret else missing_key
         self._connection = connection
         self._transport: Transport | None = None
+        name = model.partition(":")[2]
+        if name and (nearest := prices.nearest(name)) not in ("", name):
+            logger.warning(
+                "The model %r is not known. Did you mean %r? If it is newer than this version of Maverick, it works, but its "
+                "price is not known.",
+                name,
+                nearest,
+            )
 
     @abstractmethod
     def _encoded(self, request: Request, *, stream: bool) -> tuple[str, Mapping[str, str], Sequence[bytes]]:
