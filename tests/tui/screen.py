@@ -15,6 +15,7 @@ from maverick.tui.app import MaverickApp
 from maverick.tui.block import ToolUse, Words
 from maverick.tui.conversation import Status
 from maverick.tui.conversation_view import ConversationView
+from maverick.tui.panels import KeyLine
 from maverick.tui.prompt import PromptBox
 from tui.desk import Desk, fill, until
 
@@ -75,6 +76,11 @@ class Screen:
 
     async def click(self, line: int) -> None:
         await self._pilot.click(ConversationView, offset=(5, line))
+
+    async def click_key(self, label: str) -> None:
+        """Click on a key of the line at the bottom."""
+        line = self.app.query_one(KeyLine).render().plain
+        await self._pilot.click(KeyLine, offset=(line.index(label), 0))
 
 
 @asynccontextmanager

@@ -28,6 +28,12 @@ async def test_enter_sends_what_is_written_whole_however_fast_it_came() -> None:
         assert at.prompt.text == ""
 
 
+async def test_a_key_of_the_line_at_the_bottom_can_be_clicked() -> None:
+    async with screen() as at:
+        await at.click_key("Help")
+        await at.until(lambda: isinstance(at.app.screen, HelpDialog))
+
+
 async def test_ctrl_j_begins_a_new_line_and_pasted_lines_stay_lines() -> None:
     async with screen([reply("Hello!")]) as at:
         await at.press("a", "ctrl+j", "b", "alt+enter", "c")

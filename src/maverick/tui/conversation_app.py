@@ -10,7 +10,7 @@ from typing import Any
 
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.widgets import Footer, OptionList
+from textual.widgets import OptionList
 
 from maverick.exceptions import MaverickError
 from maverick.journal.conversations import ConversationList
@@ -24,7 +24,7 @@ from maverick.tui.conversation import Status
 from maverick.tui.conversation_view import ConversationView
 from maverick.tui.dialogs import InputsDialog
 from maverick.tui.gauge import age
-from maverick.tui.panels import GaugeLine, Sidebar, StatusLine, Welcome
+from maverick.tui.panels import GaugeLine, KeyLine, Sidebar, StatusLine, Welcome
 from maverick.tui.plain_text import one_line
 from maverick.tui.prompt import Completions, PromptBox, SearchBar
 from maverick.tui.session import NOTE, PROMPT, Answer, Question, Session
@@ -115,7 +115,7 @@ class ConversationApp(App[None]):
                 yield self._completions
                 yield self._prompt
         yield self._gauge
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     async def on_mount(self) -> None:
         """Show the conversations, and begin to watch for changes."""

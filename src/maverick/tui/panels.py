@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rich.style import Style
 from rich.text import Text
+from textual.events import MouseDown
+from textual.widget import Widget
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -142,6 +145,56 @@ class GaugeLine(_Panel):
         left.append(place if len(place) <= room else f"…{place[len(place) - max(room - 1, 1) :]}")
         left.truncate(max(width - right.cell_len, 0), pad=True)
         self.update(left + right)
+
+
+class KeyLine(Widget):
+    """The keys that do something now, with what they do; a click on one is as good as pressing it.
+
+    Textual's own footer makes a widget of each key again whenever the focus moves, which takes longer than to draw the
+    rest of the screen.
+    """
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES = frozenset({"key-line--key", "key-line--label"})
+    DEFAULT_CSS = """
+    KeyLine {
+        dock: bottom;
+        height: 1;
+        color: $footer-foreground;
+        background: $footer-background;
+        .key-line--key { color: $footer-key-foreground; background: $footer-key-background; text-style: bold; }
+        .key-line--label { color: $footer-description-foreground; background: $footer-description-background; }
+    }
+    """
+    _keys: tuple[tuple[str, str, str], ...] = ()
+    """Of each its name, how it is shown, and what it does."""
+
+    def on_mount(self) -> None:
+        """Begin to listen for other keys."""
+        self.screen.bindings_updated_signal.subscribe(self, lambda _: self.call_after_refresh(self._look))
+
+    def _look(self) -> None:
+        active = [found.binding for found in self.screen.active_bindings.values() if found.binding.show]
+        by_action = {binding.action: binding for binding in reversed(active)}
+        firsts = [binding for binding in active if by_action[binding.action] is binding]
+        keys = tuple((one.key, self.app.get_key_display(one), one.description) for one in firsts)
+        if self.app.app_focus and keys != self._keys:
+            self._keys = keys
+            self.refresh()
+
+    def render(self) -> Text:
+        """The line."""
+        key_style, label_style = map(self.get_component_rich_style, ("key-line--key", "key-line--label"))
+        line = Text(no_wrap=True)
+        for key, shown, label in self._keys:
+            press = Style(meta={"key": key})
+            line.append(shown, key_style + press).append(f" {label}", label_style + press).append(" ")
+        return line
+
+    def on_mouse_down(self, event: MouseDown) -> None:
+        """Press the key that was clicked on."""
+        if key := event.style.meta.get("key"):
+            self.app.simulate_key(key)
 
 
 def _short(folder: Path) -> str:
