@@ -19,7 +19,6 @@ import logging
 import os
 import secrets
 import sys
-import traceback
 from base64 import b64encode
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -114,10 +113,11 @@ def _words_of(error: BaseException) -> str:
     following: BaseException | None = error
     while following is not None and following not in shown:
         shown.append(following)
-        words += traceback.format_exception_only(following)
+        # Not traceback's own lines, which say no more of an error, but take longer than most tests that make one.
+        words += [str(following), *getattr(following, "__notes__", ()), str(getattr(following, "text", ""))]
         context = None if following.__suppress_context__ else following.__context__
         following = following.__cause__ or context
-    return "".join(words)
+    return "\n".join(words)
 
 
 def _forms(secret: bytes) -> dict[bytes, str]:
@@ -151,7 +151,7 @@ def pytest_configure() -> None:
     for name in _PLANTED:
         _patches.setenv(name, CANARY)
     for kind in (MaverickError, AgentError):
-        _patches.setattr(kind, "__init__", _looking_at_errors(kind.__init__))
+        _patches.setattr(kind, "__init__", _looking_at_errors(kind))
     _patches.setattr(pytest.CaptureFixture, "readouterr", _readouterr)
     logger.addHandler(_listener)
 
@@ -162,11 +162,14 @@ def pytest_unconfigure() -> None:
     _patches.undo()
 
 
-def _looking_at_errors(make: Any) -> Any:
+def _looking_at_errors(kind: type[MaverickError]) -> Any:
+    make = kind.__init__
+
     @functools.wraps(make)
-    def made(error: MaverickError, *values: Any, **details: Any) -> None:
+    def made(error: Any, *values: Any, **details: Any) -> None:
         make(error, *values, **details)
-        lookout.look_at(error)
+        if kind is AgentError or not isinstance(error, AgentError):  # else it is still being made
+            lookout.look_at(error)
 
     return made
 

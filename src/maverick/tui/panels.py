@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 from rich.style import Style
 from rich.text import Text
@@ -155,7 +156,7 @@ class KeyLine(Widget):
     """
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES = frozenset({"key-line--key", "key-line--label"})
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"key-line--key", "key-line--label"}
     DEFAULT_CSS = """
     KeyLine {
         dock: bottom;
