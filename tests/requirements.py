@@ -410,6 +410,7 @@ _TRUST = {
     "MEMORY-PREFIX": "Notes come into a conversation only as results of calls; the prompt stays as it is.",
     "MCP-PROMPTS": "Prompts of an MCP server are commands that a person writes; resources are read as untrusted content.",
     "MCP-ELICITATION": "An MCP server asks the user only where its settings allow it, and gets only what fits.",
+    "MCP-SAMPLING": "An MCP server asks the model only where its settings allow it, and a person agrees to what is said.",
     "MCP-TASKS": "A call that an MCP server answers with a task ends with the task; a call that is stopped cancels it.",
     "SKILL-DISCLOSURE": "A model is told the names and descriptions of skills, and the rest only when it asks.",
     "SKILL-FORMAT": "A skill follows the rules of the open format; one that does not is left out and named.",

@@ -304,6 +304,7 @@ async def test_a_fork_has_what_was_said_and_leaves_the_other_to_a_terminal(
     assert made.said(fork, "user_message_chunk") == "helloleft"
 
 
+@needs_sandbox  # without it, a person is asked about each command
 async def test_a_session_in_two_windows_is_one_conversation(office: Path) -> None:
     words = ("clerk.py", "--mode", "yolo")
     async with editor(office, *words) as left, editor(office, *words) as right:

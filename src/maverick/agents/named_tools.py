@@ -18,7 +18,7 @@ from maverick.tools import ToolRegistry
 
 if TYPE_CHECKING:
     from maverick.config.mcp_server import MCPServer
-    from maverick.tools.mcp import ConfiguredServer
+    from maverick.tools.mcp import AskModel, ConfiguredServer
 
 
 BUILTIN_TOOLS: frozenset[str] = frozenset({
@@ -89,6 +89,7 @@ async def named_tools(
     readable: Sequence[Path] = (),
     servers: Sequence[MCPServer] = (),
     approve: Approver | None = None,
+    ask_model: AskModel | None = None,
 ) -> AsyncIterator[ToolRegistry]:
     """The tools an agent refers to; its MCP servers stay connected inside the ``async with`` block.
 
@@ -100,6 +101,7 @@ async def named_tools(
         readable: Folders outside the workspace that commands in the sandbox may read, besides this Python's.
         servers: More MCP servers to connect; one that cannot be is remarked and left out.
         approve: Asks a person; here about what MCP servers want to know, where their settings let them ask.
+        ask_model: Asks a model what MCP servers want to know, where their settings let them and a person agrees.
 
     Raises:
         MaverickError: A server is not configured, its project is not trusted, or it cannot be connected.
@@ -114,7 +116,8 @@ async def named_tools(
 
     known = load_mcp_servers(folder)
     others = [server for server in servers if server.name not in names]
-    async with _connected([known.find(name) for name in names], others, on_remark, approve) as connected:
+    needed = [known.find(name) for name in names]
+    async with _connected(needed, others, on_remark, approve, ask_model) as connected:
         for one in connected:
             registry.register_group(group_of(one.server.name), one.tools)
             if one.quarantined and on_remark is not None:
@@ -146,6 +149,7 @@ def _connected(
     others: list[MCPServer],
     on_remark: Callable[[str], object] | None,
     approve: Approver | None,
+    ask_model: AskModel | None,
 ) -> AbstractAsyncContextManager[list[ConfiguredServer]]:
     from maverick.tools.mcp import Question, connected_servers  # here, since it brings MCP with it
 
@@ -162,7 +166,8 @@ def _connected(
         answer = await ask(approve, request)
         return (fields if answer.arguments is None else answer.arguments) if answer.approved else None
 
-    return connected_servers(servers, others, on_remark or (lambda _: None), None if approve is None else put)
+    asked = None if approve is None else put
+    return connected_servers(servers, others, on_remark or (lambda _: None), asked, ask_model)
 
 
 def _named(definition: AgentDefinition[Any]) -> Iterator[str]:

@@ -20,8 +20,8 @@ from maverick.agents.registry import registry
 from maverick.config import MaverickConfig
 from maverick.exceptions import InvalidInputError, MaverickError
 from maverick.journal import Journal
-from maverick.loop import AgentDefinition
-from maverick.model import ToolContext
+from maverick.loop import AgentDefinition, AgentResult, ModelConfig, PromptConfig, RunConfig
+from maverick.model import Message, ToolContext
 from maverick.runtime import AgentExecutor
 from maverick.runtime.approver import Approver
 from maverick.runtime.toolset import Guidance
@@ -29,6 +29,7 @@ from maverick.tools.permissions import Mode, ModeSwitch, StrictestPolicy, Switch
 
 if TYPE_CHECKING:
     from maverick.config.mcp_server import MCPServer
+    from maverick.tools.mcp import Sample
 
 _HOOK = "executor"
 
@@ -117,6 +118,15 @@ async def agent_executor(
     if brought is None and guidance is None and names_coding_tools(definition):
         guidance, readable = _guidance(folder, on_remark)
     asked = given["approve"] or approve
+    settings = given["settings"] or config.agent
+
+    async def ask_model(server: str, sample: Sample) -> AgentResult[Any]:
+        plain = AgentExecutor.like(
+            own, tool_registry=None, journal=journal, permissions=None, settings=settings, guidance=None
+        )
+        async with plain as executor:
+            return await _sampled(executor, definition, server, sample, user_id)
+
     tools = (
         named_tools(
             definition,
@@ -126,6 +136,7 @@ async def agent_executor(
             readable=readable,
             servers=servers,
             approve=asked,
+            ask_model=ask_model,
         )
         if brought is None
         else nullcontext(brought)
@@ -138,11 +149,37 @@ async def agent_executor(
             journal=journal,
             approve=asked,
             permissions=permissions if rules is None else StrictestPolicy((permissions, rules)),
-            settings=given["settings"] or config.agent,
+            settings=settings,
             guidance=guidance,
         ) as executor,
     ):
         yield executor
+
+
+async def _sampled(
+    executor: AgentExecutor,
+    definition: AgentDefinition[Any],
+    server: str,
+    sample: Sample,
+    user_id: str | None,
+) -> AgentResult[str]:
+    """What an agent's model says to an MCP server: in a run of one turn, without tools, that is kept like any other."""
+    *earlier, last = sample.messages
+    made = {"user": Message.user, "assistant": Message.assistant}
+    asked: AgentDefinition[str] = AgentDefinition(
+        f"{server}-sampling",
+        f"Answers what the MCP server {server} asks.",
+        prompt_config=PromptConfig("${system}" if sample.system else "", ["${prompt}"]),
+        model_config=ModelConfig(model=definition.model_config.model, max_tokens=sample.max_tokens),
+        run_config=RunConfig(max_turns=1),
+    )
+    system = {"system": sample.system} if sample.system else {}
+    return await executor.execute(
+        asked,
+        inputs={"prompt": last.content, **system},
+        messages=[made[message.role](message.content) for message in earlier],
+        user_id=user_id,
+    )
 
 
 def _guidance(folder: Path, on_remark: Callable[[str], object] | None) -> tuple[Guidance, list[Path]]:

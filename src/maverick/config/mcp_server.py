@@ -16,7 +16,7 @@ from maverick.exceptions import ConfigError
 
 SETTINGS = (
     "command", "args", "env", "cwd", "url", "headers", "type", "tools", "effect", "approval", "trusted", "timeout",
-    "elicitation",
+    "elicitation", "sampling",
 )  # fmt: skip
 """What can be said about a server."""
 
@@ -94,6 +94,8 @@ class MCPServer(Struct, frozen=True, kw_only=True):
     """Whether the results of its tools are trusted like the user's words, and not marked as untrusted content."""
     elicitation: bool = False
     """Whether it may ask the user something in the middle of a call."""
+    sampling: bool = False
+    """Whether it may ask the user's model something in the middle of a call, if the user agrees each time."""
     timeout: int | float = 30
     """The seconds it has to start and say which tools it has."""
 

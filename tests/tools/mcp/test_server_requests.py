@@ -14,6 +14,7 @@ from maverick import AgentDefinition, AgentExecutor, ApprovalRequest, MaverickCo
 from maverick.agents.discovery import DiscoveredAgent, Origin
 from maverick.agents.running import agent_executor
 from maverick.exceptions import ConfigError, InvalidInputError
+from maverick.journal import MemoryJournal
 from maverick.model import Role
 from maverick.runtime import AbortSignal, ApprovalAnswer
 from maverick.runtime.consent import preview_call
@@ -175,3 +176,49 @@ async def test_a_call_that_is_answered_with_a_task_ends_with_it_and_the_task_wit
     assert len(asked) == 1, "each question is asked once"
     assert (task_id in Tasks.cancelled) is (harbour == "never")
     assert Tasks.headers[-1] == task_id
+
+
+@pytest.mark.requirement("MCP-SAMPLING")
+@pytest.mark.parametrize(
+    ("allowed", "agrees", "told"),
+    [
+        (True, True, "endTurn: They come, they go."),
+        (True, False, "The MCP server 'wiki' refused: The user declined."),
+        (False, True, "The MCP server 'wiki' refused: Sampling not supported"),
+    ],
+)
+async def test_a_server_asks_the_model_only_where_it_may_and_the_model_hears_nothing_else(
+    write: Write, allowed: bool, agrees: bool, told: str
+) -> None:
+    write(sampling=allowed)
+    (Path.cwd() / "AGENTS.md").write_text("Rule one.")
+    asked: list[ApprovalRequest] = []
+    line = [reply("They come, they go.")] if allowed and agrees else []
+    client = ScriptedClient([call("mcp__wiki__poem"), *line, reply("done")])
+    sailor = AgentDefinition("sailor", "Sails.", tool_config=ToolConfig(tools=["mcp__wiki", "read_file"]))
+    found = DiscoveredAgent(
+        "sailor", sailor, Origin.REGISTERED, "here", namespace={"executor": lambda *_: AgentExecutor(client)}
+    )
+
+    async def approve(request: ApprovalRequest) -> ApprovalAnswer:
+        asked.append(request)
+        return request.approve() if agrees else request.deny("no")
+
+    async with agent_executor(
+        found, MaverickConfig(), MemoryJournal(), mode="yolo", approve=approve
+    ) as executor:
+        result = await executor.execute(sailor, inputs={"prompt": "Go."})
+    (returned,) = [message.content for message in result.messages if message.role is Role.TOOL_RESULT]
+
+    assert told in returned
+    assert [request.arguments["messages"][-1]["content"] for request in asked] == [
+        "A line on tides."
+    ] * allowed
+    if allowed and agrees:
+        sampled = client.requests[1]
+        assert [message.content for message in sampled.messages] == [
+            "Hello ${you}.",
+            "Yes?",
+            "A line on tides.",
+        ]
+        assert (sampled.system, sampled.tools, sampled.config.max_tokens) == ("You rhyme.", (), 50)

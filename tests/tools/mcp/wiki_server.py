@@ -111,6 +111,29 @@ async def look_up(context: Context) -> str | types.InputRequiredResult:
     return f"{answer.action}: {json.dumps(answer.content, sort_keys=True)}"
 
 
+@server.tool(description="Writes a poem.")
+async def poem(context: Context) -> str | types.InputRequiredResult:
+    answers = context.input_responses
+    if answers is None:
+        said: list[tuple[types.Role, str]] = [
+            ("user", "Hello ${you}."),
+            ("assistant", "Yes?"),
+            ("user", "A line on tides."),
+        ]
+        params = types.CreateMessageRequestParams(
+            messages=[
+                types.SamplingMessage(role=role, content=types.TextContent(text=text)) for role, text in said
+            ],
+            max_tokens=50,
+            system_prompt="You rhyme.",
+        )
+        return types.InputRequiredResult(input_requests={"line": types.CreateMessageRequest(params=params)})
+    answer = answers["line"]
+    assert isinstance(answer, types.CreateMessageResult)
+    assert isinstance(answer.content, types.TextContent)
+    return f"{answer.stop_reason}: {answer.content.text}"
+
+
 @server.tool(description="Dredges a harbour, which takes long.", structured_output=False)
 def dredge() -> str:
     raise AssertionError("it is answered with a task")

@@ -16,18 +16,20 @@ with extra_needed("mcp", "Using MCP servers"):
         prompts_of,
         read_resource,
     )
-    from maverick.tools.mcp.questions import AskUser, Question
+    from maverick.tools.mcp.questions import AskModel, AskUser, Question, Sample
     from maverick.tools.mcp.server_address import ServerAddress
     from maverick.tools.mcp.servers import ConfiguredServer, connected_servers, plugged_in
     from maverick.tools.mcp.toolset import MCPTool, MCPToolset, ToolPins
 
 __all__ = [
+    "AskModel",
     "AskUser",
     "ConfiguredServer",
     "MCPConnection",
     "MCPTool",
     "MCPToolset",
     "Question",
+    "Sample",
     "ServerAddress",
     "ServerPrompt",
     "ServerResource",

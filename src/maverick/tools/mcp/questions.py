@@ -1,24 +1,33 @@
-"""Questions that an MCP server asks the user in the middle of a call (elicitation).
+"""What an MCP server asks in the middle of a call: the user (elicitation), or the user's model (sampling).
 
-A server can ask only if its settings say ``elicitation: true`` and somebody can answer. The answer goes to the server
-alone, as far as it fits what was asked for; the model does not see it.
+A server can ask the user only if its settings say ``elicitation: true`` and somebody can answer. The answer goes to the
+server alone, as far as it fits what was asked for; the model does not see it. With ``sampling: true`` it can ask the model,
+and the user is asked each time. The model is told what the server says, and nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import mcp_types as types
+import msgspec
 from mcp.client.context import ClientRequestContext
-from mcp.client.session import ElicitationFnT
+from mcp.client.session import ElicitationFnT, SamplingFnT
 from msgspec import Struct
 
+from maverick.exceptions import MaverickError
+from maverick.loop.result import AgentResult, TerminateReason
 from maverick.tools.argument_check import misfits
 
 _MOST_FIELDS = 20
 _LONGEST_MESSAGE = 2_000
 _ATTEMPTS = 3
+_LONGEST_SAMPLE = 20_000
+"""Characters that a server may ask a model with: a person has to read them."""
+_MOST_TOKENS = 8_000
+_DECLINED = -1
+"""The code with which the protocol says that the user does not want it."""
 
 
 class Question(Struct, frozen=True):
@@ -72,6 +81,74 @@ def elicitation(server: str, ask: AskUser) -> ElicitationFnT:
         return types.ElicitResult(action="cancel")
 
     return answer
+
+
+class Spoken(Struct, frozen=True):
+    """A message to a model."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+class Sample(Struct, frozen=True):
+    """What a server asks a model, as a person sees it and can change it."""
+
+    messages: list[Spoken]
+    """What was said, and last the user's message that is to be answered."""
+    max_tokens: int
+    """How long the answer may be."""
+    system: str = ""
+    """What the model is told first."""
+
+
+AskModel: TypeAlias = Callable[[str, Sample], Awaitable[AgentResult[Any]]]
+"""Asks the user's model something for a server."""
+
+
+def sampling(server: str, ask: AskUser, ask_model: AskModel) -> SamplingFnT:
+    """What an MCP client does when a server asks for the user's model."""
+
+    async def answer(
+        context: ClientRequestContext,  # noqa: ARG001 - the protocol's
+        params: types.CreateMessageRequestParams,
+    ) -> types.CreateMessageResult | types.ErrorData:
+        wanted = _sample(params)
+        if wanted is None:
+            problem = (
+                f"Only text of at most {_LONGEST_SAMPLE:,} characters that ends with the user's is taken."
+            )
+            return types.ErrorData(code=types.INVALID_PARAMS, message=problem)
+        given = await ask(Question(server, "May it ask your model this?", msgspec.to_builtins(wanted)))
+        if given is None:
+            return types.ErrorData(code=_DECLINED, message="The user declined.")
+        try:
+            result = await ask_model(server, msgspec.convert(given, Sample))
+        except (MaverickError, msgspec.ValidationError):  # what is wrong here is not the server's business
+            return types.ErrorData(code=types.INTERNAL_ERROR, message="The model could not be asked.")
+        if result.terminate_reason not in (TerminateReason.COMPLETE, TerminateReason.MAX_TOKENS):
+            return types.ErrorData(code=types.INTERNAL_ERROR, message="The model did not answer.")
+        return types.CreateMessageResult(
+            role="assistant",
+            content=types.TextContent(text=result.raw_content),
+            model=str(result.metadata.get("model", "")),
+            stop_reason="endTurn" if result.terminate_reason is TerminateReason.COMPLETE else "maxTokens",
+        )
+
+    return answer
+
+
+def _sample(params: types.CreateMessageRequestParams) -> Sample | None:
+    """What a server wants to ask; ``None`` if a person could not read it, or a model could not answer it."""
+    messages = []
+    for message in params.messages:
+        blocks = message.content if isinstance(message.content, list) else [message.content]
+        texts = [block.text for block in blocks if isinstance(block, types.TextContent)]
+        if len(texts) < len(blocks):
+            return None
+        messages.append(Spoken(message.role, "\n".join(texts)))
+    said = Sample(messages, min(params.max_tokens, _MOST_TOKENS), params.system_prompt or "")
+    length = len(said.system) + sum(len(message.content) for message in messages)
+    return said if messages and messages[-1].role == "user" and length <= _LONGEST_SAMPLE else None
 
 
 def _misfit(schema: dict[str, Any], content: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ import anyio
 import httpx2
 import mcp_types as types
 from mcp import Client
-from mcp.client.session import ElicitationFnT
+from mcp.client.session import ElicitationFnT, SamplingFnT
 from mcp.client.stdio import get_default_environment
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
@@ -58,6 +58,8 @@ class ServerAddress:
     """The folder the command is started in."""
     elicitation: ElicitationFnT | None = field(default=None, repr=False, compare=False)
     """What answers the server's questions; without it, the server is told that no one can be asked."""
+    sampling: SamplingFnT | None = field(default=None, repr=False, compare=False)
+    """What asks a model for the server; without it, the server is told that none can be asked."""
     auth: httpx2.Auth | None = field(default=None, repr=False, compare=False)
     """What signs requests to the URL, such as :class:`~maverick.tools.mcp.oauth.StoredTokens`."""
 
@@ -80,7 +82,12 @@ class ServerAddress:
     def client(self) -> Client:
         """A client of the server, not connected yet."""
         transport = _http(self.url, self.headers, self.auth) if self.url else _stdio(self)
-        return Client(transport, elicitation_callback=self.elicitation, extensions=[ServerTasks()])
+        return Client(
+            transport,
+            elicitation_callback=self.elicitation,
+            sampling_callback=self.sampling,
+            extensions=[ServerTasks()],
+        )
 
     def folder(self) -> str | None:
         """The folder to start the command in, if one is named.

@@ -23,7 +23,7 @@ from maverick.exceptions import (
 )
 from maverick.model import Effect
 from maverick.tools.mcp.connection import MCPConnection
-from maverick.tools.mcp.questions import AskUser, elicitation
+from maverick.tools.mcp.questions import AskModel, AskUser, elicitation, sampling
 from maverick.tools.mcp.server_address import ServerAddress
 from maverick.tools.mcp.toolset import MCPTool, MCPToolset, ToolPins
 
@@ -68,11 +68,15 @@ class ConfiguredServer:
     Args:
         server: The server.
         ask: Asks the user what the server wants to know, if its settings let it ask.
+        ask_model: Asks the user's model what the server wants to know, if its settings let it and the user agrees.
     """
 
-    def __init__(self, server: MCPServer, ask: AskUser | None = None) -> None:
+    def __init__(
+        self, server: MCPServer, ask: AskUser | None = None, ask_model: AskModel | None = None
+    ) -> None:
         self.server = server
-        self._ask = ask if server.elicitation else None
+        self._ask = ask
+        self._ask_model = ask_model
         self.tools: list[MCPTool] = []
         """The tools agents may use, once it is connected."""
         self.is_connected = False
@@ -142,8 +146,10 @@ class ConfiguredServer:
             address = _signed(ServerAddress(**server.address()))
         except InvalidInputError as error:
             raise self._wrong(str(error)) from error
-        if self._ask is not None:
+        if self._ask is not None and server.elicitation:
             address = replace(address, elicitation=elicitation(server.name, self._ask))
+        if self._ask is not None and self._ask_model is not None and server.sampling:
+            address = replace(address, sampling=sampling(server.name, self._ask, self._ask_model))
         return _toolset_of(server, address, pins, prefix_of(server.name))
 
     def _wrong(self, problem: str) -> ConfigError:
@@ -156,6 +162,7 @@ async def connected_servers(
     others: Iterable[MCPServer] = (),
     on_remark: Callable[[str], object] = lambda _: None,
     ask: AskUser | None = None,
+    ask_model: AskModel | None = None,
 ) -> AsyncIterator[list[ConfiguredServer]]:
     """Connect to several servers at the same time, for the length of a block.
 
@@ -164,11 +171,14 @@ async def connected_servers(
         others: Servers that are left out if they cannot be connected.
         on_remark: Told why one is left out.
         ask: Asks the user what a server wants to know, where its settings let it ask.
+        ask_model: Asks the user's model, where a server's settings let it ask and the user agrees.
 
     Raises:
         MaverickError: One that is needed could not be connected; then none is.
     """
-    needed, optional = ([ConfiguredServer(server, ask) for server in some] for some in (servers, others))
+    needed, optional = (
+        [ConfiguredServer(server, ask, ask_model) for server in some] for some in (servers, others)
+    )
     configured = [*needed, *optional]
     try:
         failure = await _connect(needed)
