@@ -367,6 +367,7 @@ _FLEET = {
     "FLEET-WATCH": "Whoever watches a run in a fleet sees its events and its words while they are said, each once.",
     "FLEET-CURSOR": "A watcher goes on from its cursor in any process, without a gap and without a repetition.",
     "FLEET-RESULT": "The result of a run in a fleet is that of the executor, wherever it was driven.",
+    "FLEET-FORK": "A run of a fleet is forked there: with what it had before a turn, for its own user, once.",
     "FLEET-START": "A run that is asked for again with its id is started once.",
 }
 

@@ -129,6 +129,8 @@ def test_a_run_in_a_fleet_is_shown_like_one_here_and_waits_for_whoever_decides(f
         waits = folder.main("run", "office.py", "-p", "Please publish.", "--on", "fleet", "--run-id", "news")
         folder.main("runs", "approve", "news", "--by", "ana")
         eventually(lambda: folder.json("runs", "show", "news")["run"]["status"] == "complete")
+        forked = folder.main("runs", "fork", "news", "--turn", "1", "--edit", "Go on.", "--new-id", "again")
+        no_turn = folder.refuse("runs", "fork", "news", "--turn", "9")
         events = folder.main("run", "clerk", "-p", "Hello.", "--on", "fleet", "--json").stdout.splitlines()
 
     assert (done.returncode, done.stdout) == (0, "Hello. Done for None.\n"), done.stderr
@@ -139,6 +141,8 @@ def test_a_run_in_a_fleet_is_shown_like_one_here_and_waits_for_whoever_decides(f
     assert (waits.returncode, waits.stdout) == (3, "")
     assert "publish(text='news')" in waits.stderr
     assert "continues by itself" in waits.stderr
+    assert (forked.returncode, forked.stdout) == (0, "Go on. Done for None.\n"), forked.stderr
+    assert "has turns 1 to 2, not 9" in no_turn
     assert '"type":"run_end"' in events[-1]
 
 

@@ -6,6 +6,7 @@ A run in a fleet is an ordinary run, driven by the ordinary executor. It needs t
 from maverick.config.installation import extra_needed
 
 with extra_needed("temporal", "A fleet"):
-    from maverick.fleet.client import Fleet, FleetRun
+    from maverick.fleet.client import Fleet
+    from maverick.fleet.run import FleetRun
 
 __all__ = ["Fleet", "FleetRun"]

@@ -33,7 +33,7 @@ from maverick.fleet.request import RunRequest
 from maverick.fleet.store import FleetRecord, FleetState
 from maverick.fleet.workflows import DRIVE, Drive, DriveEnd
 from maverick.journal.records import ENDED, Approval, ApprovalStatus
-from maverick.loop import AgentDefinition, TerminateReason
+from maverick.loop import AgentDefinition, AgentResult, TerminateReason
 from maverick.loop.fingerprint import Fingerprint
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import Listener, log_failure
@@ -270,28 +270,36 @@ class RunDriver:
             raise InvalidInputError(f"run_id: there is another run {record.run_id!r}.", field="run_id")
         if found is not None and found.status in ENDED:
             return False
+        watched: dict[str, Any] = {"signal": signal, "on_activity": listener}
         async with self._executor(record.agent, offer, record.user_id) as executor:
-            if found is not None:
-                result = await executor.resume(
-                    record.run_id,
-                    offer.definition,
-                    signal=signal,
-                    on_activity=listener,
-                    accept_changes=record.accept_changes,
-                )
+            if found is None:
+                result = await self._begin(executor, offer.definition, record, request, watched)
             else:
-                for blob in request.blobs:
-                    await self._fleet.journal.load_blob(blob, record.run_id)
-                result = await executor.execute(
-                    offer.definition,
-                    inputs=request.all_inputs,
-                    run_id=record.run_id,
-                    user_id=record.user_id,
-                    trace_id=request.trace_id,
-                    signal=signal,
-                    on_activity=listener,
+                changed = record.accept_changes
+                result = await executor.resume(
+                    record.run_id, offer.definition, accept_changes=changed, **watched
                 )
         return result.terminate_reason is TerminateReason.AWAITING_APPROVAL
+
+    async def _begin(
+        self,
+        executor: AgentExecutor,
+        definition: AgentDefinition[Any],
+        record: FleetRecord,
+        request: RunRequest,
+        watched: dict[str, Any],
+    ) -> AgentResult[Any]:
+        """Drive a run that the journal does not have yet."""
+        run_id, inputs = record.run_id, request.all_inputs
+        for blob in request.blobs:
+            await self._fleet.journal.load_blob(blob, run_id)
+        if not request.fork:
+            watched |= {"user_id": record.user_id, "trace_id": request.trace_id}
+            return await executor.execute(definition, inputs=inputs, run_id=run_id, **watched)
+        try:
+            return await executor.fork(definition=definition, new_run_id=run_id, **inputs, **watched)
+        except RunChangedError as error:  # there is no run yet that could wait for other workers
+            raise InvalidInputError(str(error), field="run_id", cause=error) from error
 
     @asynccontextmanager
     async def _executor(self, agent: str, offer: Offer, user_id: str | None) -> AsyncIterator[AgentExecutor]:

@@ -9,9 +9,10 @@ import contextlib
 from temporalio.client import WorkflowFailureError
 
 from maverick.exceptions import MaverickError, RunExistsError
-from maverick.fleet.client import Fleet, FleetRun
+from maverick.fleet.client import Fleet
 from maverick.fleet.connection import reaching_temporal
 from maverick.fleet.request import check_run_id
+from maverick.fleet.run import FleetRun
 from maverick.journal import Journal
 from maverick.journal.records import Departure
 from maverick.journal.transfer import move_run

@@ -71,9 +71,13 @@ class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     parts: dict[str, list[str | Part] | Part] = {}
     """The inputs that are images or documents, or text with such."""
     trace_id: str | None = None
+    fork: bool = False
+    """Whether it forks a run: the inputs are then what :meth:`AgentExecutor.fork` is given."""
 
     @classmethod
-    def of(cls, inputs: Mapping[str, Any] | None, trace_id: str | None) -> RunRequest:
+    def of(
+        cls, inputs: Mapping[str, Any] | None, trace_id: str | None = None, *, fork: bool = False
+    ) -> RunRequest:
         """The request for a run with these inputs.
 
         Raises:
@@ -86,7 +90,8 @@ class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
             )
         values = dict(inputs or {})
         parts = {name: value for name, value in values.items() if _has_parts(value)}
-        return cls(inputs={k: v for k, v in values.items() if k not in parts}, parts=parts, trace_id=trace_id)
+        plain = {name: value for name, value in values.items() if name not in parts}
+        return cls(inputs=plain, parts=parts, trace_id=trace_id, fork=fork)
 
     @classmethod
     def decode(cls, payload: bytes, run_id: str) -> RunRequest:
@@ -132,6 +137,10 @@ class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def all_inputs(self) -> dict[str, Any]:
         """The values of the agent's variables."""
         return self.inputs | self.parts
+
+    def is_same_as(self, other: RunRequest) -> bool:
+        """Whether it asks for what another did. Without inputs, it asks for whatever the run is."""
+        return not self.all_inputs or (self.fork, self.all_inputs) == (other.fork, other.all_inputs)
 
 
 def _has_parts(value: object) -> bool:

@@ -141,13 +141,13 @@ class FleetStore:
                 user_id,
             )
             # Both are compared as read: JSON changes some values, such as tuples.
-            asked = RunRequest.decode(payload, run_id).all_inputs
+            asked = RunRequest.decode(payload, run_id)
             if not found and await self._is_full(user_id):
                 raise InvalidInputError(
                     f"user_id: {MAX_QUEUED_PER_USER:,} runs of this user wait already. Start more once some have ended.",
                     field="user_id",
                 )
-            if not found or (asked and asked != RunRequest.decode(found[0]["request"], run_id).all_inputs):
+            if not found or not asked.is_same_as(RunRequest.decode(found[0]["request"], run_id)):
                 raise InvalidInputError(
                     f"run_id: there is another run {run_id!r}. Choose another id.", field="run_id"
                 )

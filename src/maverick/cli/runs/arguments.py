@@ -136,6 +136,8 @@ def _add_going_on(runs: CommandParser) -> None:
         "fork RUN",
         "resume:fork_run",
         "run again from a turn; what happened before it is not done again",
+        "Run again from a turn on, as a new run; what happened before it is not done again. A run of a fleet is forked in the "
+        "fleet; with --agents, or an option that changes the agent, in this terminal.",
     )
     fork.option("--turn N", "the turn to begin with", type=whole_number(1), required=True)
     fork.option(

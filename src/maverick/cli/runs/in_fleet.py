@@ -16,7 +16,7 @@ from maverick.cli.screen import printable
 from maverick.cli.settings import load_settings
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal, SqliteJournal
-from maverick.model import ToolCall
+from maverick.model import ModelInfo, Part, ToolCall
 
 _LOCAL = "local"
 
@@ -67,6 +67,21 @@ async def resume_in_fleet(console: Console, run_id: str, *, accept_changes: bool
     async with await open_fleet(load_settings(), None, console.named_journal) as fleet:
         run = await fleet.resume(run_id, accept_changes=accept_changes)
         return await watch_in_fleet(console, fleet, run, after=f"{seen}-0")
+
+
+async def fork_in_fleet(
+    console: Console, run_id: str, turn: int, edit: str | Sequence[str | Part] | None, new_id: str | None
+) -> int:
+    """Have a fleet run again from a turn of a run on, and show what is new."""
+    from maverick.cli.fleet.connection import open_fleet
+    from maverick.cli.fleet.watching import watch_in_fleet
+    from maverick.runtime.replay import forked, load
+
+    entries = await load(console.journal, run_id, with_blobs=False)
+    known = forked(run_id, entries, turn, edit, run_id="", trace_id="", fingerprint=None, info=ModelInfo())
+    async with await open_fleet(load_settings(), None, console.named_journal) as fleet:
+        run = await fleet.fork(run_id, turn=turn, edit=edit, new_run_id=new_id)
+        return await watch_in_fleet(console, fleet, run, after=f"{len(known)}-0")
 
 
 async def follow_words(console: Console, run_id: str, seen: int, calls: Sequence[ToolCall]) -> None:

@@ -16,7 +16,7 @@ from maverick.cli.run.inputs import with_files
 from maverick.cli.run_options import RunOptions
 from maverick.cli.run_printer import RunPrinter
 from maverick.cli.runs.console import Console
-from maverick.cli.runs.in_fleet import resume_in_fleet, state_in_fleet
+from maverick.cli.runs.in_fleet import fork_in_fleet, resume_in_fleet, state_in_fleet
 from maverick.cli.settings import load_settings
 from maverick.cli.terminal_run import drive_run
 from maverick.config import AgentConfig, MaverickConfig
@@ -73,15 +73,17 @@ async def fork_run(
     new_id: str | None,
     **different: Any,
 ) -> int:
-    """Run again from a turn on."""
+    """Run again from a turn on: in the fleet if it has the run, unless the agent is named or changed here."""
     if attach and edit is None:
         raise InvalidInputError('--attach: files go with a message. Add: --edit "…"', field="edit")
-    message = edit if edit is None else with_files(edit, attach)
+    message, changes = edit if edit is None else with_files(edit, attach), RunOptions.from_options(different)
+    if not agents and not changes.words() and await state_in_fleet(console.journal, run_id) is not None:
+        return await fork_in_fleet(console, run_id, turn, message, new_id)
 
     def fork(executor: AgentExecutor, definition: AgentDefinition[Any], **running: Any) -> Running:
         return executor.fork(run_id, definition, turn=turn, edit=message, new_run_id=new_id, **running)
 
-    return await _drive(console, run_id, agents, RunOptions.from_options(different), fork)
+    return await _drive(console, run_id, agents, changes, fork)
 
 
 async def _drive(
