@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from maverick.model.history import dump_messages, load_messages
     from maverick.providers import connect
     from maverick.providers.foreign_messages import messages_from_anthropic, messages_from_openai
-    from maverick.runtime import AbortSignal, AgentExecutor, ApprovalRequest, run_sync
+    from maverick.runtime import AbortSignal, AgentExecutor, ApprovalRequest, Fork, run_sync
     from maverick.runtime.hooks import Hooks, Refuse
     from maverick.tools import ToolRegistry, tool
 
@@ -92,7 +92,7 @@ _HOMES = {
     "maverick.model.history": ("dump_messages", "load_messages"),
     "maverick.providers": ("connect",),
     "maverick.providers.foreign_messages": ("messages_from_anthropic", "messages_from_openai"),
-    "maverick.runtime": ("AbortSignal", "AgentExecutor", "ApprovalRequest", "run_sync"),
+    "maverick.runtime": ("AbortSignal", "AgentExecutor", "ApprovalRequest", "Fork", "run_sync"),
     "maverick.runtime.hooks": ("Hooks", "Refuse"),
     "maverick.tools": ("ToolRegistry", "tool"),
 }
@@ -113,6 +113,7 @@ __all__ = [
     "Document",
     "ErrorEvent",
     "ErrorKind",
+    "Fork",
     "Hooks",
     "Image",
     "Input",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from durable.office import Office, executor
-from maverick import AgentDefinition, AgentExecutor, ModelConfig, ToolConfig, tool
+from maverick import AgentDefinition, AgentExecutor, Fork, ModelConfig, ToolConfig, tool
 from maverick.exceptions import InvalidInputError, RunNotFoundError
 from maverick.journal import Journal
-from maverick.loop.events import AgentActivityEvent, ContentChunk
+from maverick.loop.events import AgentActivityEvent, ContentChunk, RunEnd
 from maverick.model import ModelInfo, Role
 from maverick.testing import ScriptedClient, call, calls, reply
 
@@ -95,6 +97,28 @@ async def test_a_fork_at_the_first_turn_replaces_the_task(journal: Journal, offi
     client = ScriptedClient([reply("Did the other thing.")])
     await AgentExecutor(client, journal=journal).fork("r", office.clerk(), turn=1, edit="Do the other thing.")
     assert [message.content for message in client.requests[0].messages] == ["Do the other thing."]
+
+
+async def test_a_fork_is_streamed(journal: Journal, office: Office) -> None:
+    await executor(journal, call("look", what="door"), reply("Done.")).execute(office.clerk(), run_id="r")
+    client = ScriptedClient([reply("Only Brest.")])
+    running = AgentExecutor(client, journal=journal)
+
+    fork = Fork("r", turn=2, edit="Only Brest, please.", new_run_id="f")
+    events = [event async for event in running.stream(office.clerk(), fork=fork)]
+
+    assert isinstance(events[-1], RunEnd)
+    assert (events[-1].run_id, events[-1].result.output) == ("f", "Only Brest.")
+    assert client.requests[0].messages[-1].content == "Only Brest, please."
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"inputs": {}}, "inputs: a run that is forked has its own"),
+        ({"user_id": "ana"}, "user_id: a run that is forked has its own"),
+        ({"resume": "r"}, "resume: a run that is forked has its own"),
+        ({"fork": "r"}, r"Fork\('report-42', turn=3\)"),
+    ]
+    for wrong, why in refused:
+        with pytest.raises(InvalidInputError, match=why):
+            await anext(running.stream(office.clerk(), **{"fork": fork, **wrong}))
 
 
 async def test_a_fork_may_use_another_model_and_other_tools(journal: Journal, office: Office) -> None:

@@ -18,6 +18,7 @@ from maverick import (
     ContentChunk,
     Document,
     Fleet,
+    Fork,
     Image,
     Message,
     ModelConfig,
@@ -168,6 +169,8 @@ async def keep_it() -> None:
     assert_type(await executor.fork("r", reporter, turn=3, edit="Only Brest."), AgentResult[Report])
     async for event in executor.replay("r", reporter):
         show(event)
+    async for event in executor.stream(reporter, fork=Fork("r", turn=3, edit="Only Brest.")):
+        assert_type(event, AgentActivityEvent[Report])
     async for event in executor.stream(reporter, resume="r"):
         show(event)
     await executor.say("r", "Leave out Brest.")

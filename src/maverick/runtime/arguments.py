@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Mapping
 
 from maverick.journal import Journal
-from maverick.loop.config import check_whole, reject
+from maverick.loop.config import check_type, check_whole, reject
 from maverick.loop.definition import AgentDefinition
 from maverick.misuse import explain_arguments, refuse
 from maverick.runtime.interruption import AbortSignal
+from maverick.runtime.replay import Fork
 from maverick.tools import ToolRegistry
 
 _PROMPTS = ("prompt", "input", "message", "question", "query", "user_prompt")
@@ -40,6 +42,25 @@ def check_client(client: object) -> None:
         named = client if isinstance(client, str) else "provider:model"
         instead = f"Write connect({named!r}), or name the model in the definition."
         reject("client", "what connect(…) returns", client, instead)
+
+
+def check_stream(
+    of_new: Mapping[str, object],
+    of_others: Mapping[str, object],
+    fork: object,
+    *,
+    resume: str | None,
+    accept_changes: bool,
+) -> None:
+    """Refuse options that a run does not take which is new, resumed or forked."""
+    if fork is not None:
+        check_type("fork", fork, Fork, "Fork('report-42', turn=3)")
+    if accept_changes and resume is None:
+        refuse("accept_changes", "give resume= too, the run to go on with.")
+    taken = {} if resume is None and fork is None else of_new if fork is None else {**of_new, **of_others}
+    for name, value in taken.items():
+        if value is not None:
+            refuse(name, f"a run that is {'resumed' if fork is None else 'forked'} has its own.")
 
 
 def check_parts(

@@ -30,6 +30,7 @@ from maverick.runtime.event_log import EventStream, Listener, listeners_of
 from maverick.runtime.hooks import HookChain, Hooks
 from maverick.runtime.interruption import AbortSignal
 from maverick.runtime.prepared_agent import AgentPreparer
+from maverick.runtime.replay import Fork
 from maverick.runtime.run import RunClock
 from maverick.runtime.run_builder import Attendance, RunBuilder
 from maverick.runtime.run_writer import RunWriter
@@ -221,25 +222,26 @@ class AgentExecutor(ApprovingExecutor):
         if_exists: Literal["raise", "resume"] = "raise",
         resume: str | None = None,
         accept_changes: bool = False,
+        fork: Fork | None = None,
     ) -> AsyncGenerator[AgentActivityEvent[T], None]:
         """Run an agent and yield its events; the last one is ``RunEnd``, with the result.
 
         Leaving the loop early stops the run. With ``resume``, the id of a run, it goes on with that one as :meth:`resume`
-        does, ``accept_changes`` included; the other arguments are those of :meth:`execute`.
+        does, ``accept_changes`` included; with ``fork`` it forks one. The other arguments are those of :meth:`execute`.
 
         Raises:
-            InvalidInputError: An option is for a new run, and one is resumed; or the other way round.
+            InvalidInputError: An option is for a new run, and one is resumed or forked; or the other way round.
         """
         of_new = {"inputs": inputs, "messages": messages or None, "run_id": run_id, "trace_id": trace_id}
-        unfit = [name for name, value in of_new.items() if value is not None]
-        if resume is not None and unfit:
-            raise InvalidInputError(f"{unfit[0]}: a run that is resumed has its own.", field=unfit[0])
-        if accept_changes and resume is None:
-            refuse("accept_changes", "give resume= too, the run to go on with.")
-
+        of_fork = {"resume": resume, "user_id": user_id}
+        arguments.check_stream(of_new, of_fork, fork, resume=resume, accept_changes=accept_changes)
         start: Callable[..., Coroutine[Any, Any, AgentResult[T]]]
-        if resume is not None:
-            start = partial(self.resume, resume, definition, accept_changes=accept_changes)
+        if fork is not None:
+            start = partial(
+                self.fork, fork.run_id, definition, turn=fork.turn, edit=fork.edit, new_run_id=fork.new_run_id
+            )
+        elif resume is not None:
+            start = partial(self.resume, resume, definition, accept_changes=accept_changes, user_id=user_id)
         else:
             start = partial(
                 self.execute,
@@ -249,8 +251,9 @@ class AgentExecutor(ApprovingExecutor):
                 run_id=run_id,
                 trace_id=trace_id,
                 if_exists=if_exists,
+                user_id=user_id,
             )
-        running = partial(start, signal=signal, user_id=user_id, deps=deps)
+        running = partial(start, signal=signal, deps=deps)
         async with EventStream(lambda listener: running(on_activity=listener)) as events:
             async for event in events:
                 yield event

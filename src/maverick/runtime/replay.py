@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -27,6 +28,20 @@ from maverick.model import Message, ModelInfo, Part, Tool
 from maverick.tools import ToolRegistry
 
 R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A run to fork, for :meth:`AgentExecutor.stream`; the fields are the arguments of :meth:`AgentExecutor.fork`."""
+
+    run_id: str
+    """The run to fork; it stays as it is."""
+    turn: int
+    """The turn to begin with."""
+    edit: str | Iterable[str | Part] | None = None
+    """A message to put before that turn."""
+    new_run_id: str | None = None
+    """The new run's id, if it is to have a certain one."""
 
 
 async def load(journal: Journal, run_id: str, *, with_blobs: bool = True) -> list[Entry]:
