@@ -93,6 +93,22 @@ class Maverick(Program):
         super().__init__("maverick", *words, **options)
 
 
+def for_shells(folder: Path, env: Mapping[str, str]) -> dict[str, Any]:
+    """Let a shell start ``maverick`` too: what to run the shell with, given a folder for the command and its environment."""
+    folder.mkdir()
+    command = folder / "maverick"
+    program = Path(__file__).with_name("warm_command.py")
+    python = f'exec "{sys.executable}"'
+    really = (
+        f'[ "$MAVERICK_TEST_DOOR" ] || {python} -m maverick "$@"'  # where an environment of its own is given
+    )
+    command.write_text(f'#!/bin/sh\n{really}\n{python} -I -S "{program}" "$@"\n')
+    command.chmod(0o755)
+    door = _forker().number
+    path = f"{folder}{os.pathsep}{env['PATH']}"
+    return {"env": {**env, "PATH": path, "MAVERICK_TEST_DOOR": str(door)}, "pass_fds": [door]}
+
+
 class _Forker:
     """The process that forks."""
 
@@ -107,6 +123,11 @@ class _Forker:
                 stdin=subprocess.DEVNULL,
             )
         atexit.register(self._end)
+
+    @property
+    def number(self) -> int:
+        """The file that starts are asked for with."""
+        return self._door.fileno()
 
     def start(self, told: bytes, streams: Sequence[int]) -> socket.socket:
         """Start one; what comes over the socket is its number, and in the end how it ended."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from cli.command import PATIENCE, environment
 from docs.documents import ROOT, read_blocks
+from warm_start import for_shells
 
 GUIDES = [ROOT / "docs" / "guides" / name for name in ("command-line.md", "evals.md", "mcp.md")]
 
@@ -35,19 +34,15 @@ def commands(guide: Path) -> list[tuple[str, int, str]]:
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
 def test_every_command_of_the_guide_runs_as_printed(guide: Path, tmp_path: Path) -> None:
-    shim = tmp_path / "bin" / "maverick"
-    shim.parent.mkdir()
-    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m maverick "$@"\n')
-    shim.chmod(0o755)
     folder = tmp_path / "folder"
     folder.mkdir()
-    env = environment(folder, PATH=f"{shim.parent}:{os.environ['PATH']}", USER="ana")
+    shell = for_shells(tmp_path / "bin", environment(folder, USER="ana"))
 
     for command, code, written in commands(guide):
         done = subprocess.run(  # noqa: S603 - the guide's own commands
             ["/bin/bash", "-o", "pipefail", "-c", f"{{ {command}\n}} 2>&1"],
             cwd=folder,
-            env=env,
+            **shell,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
