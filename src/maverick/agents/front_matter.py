@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
+
+from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError
 
@@ -17,8 +18,7 @@ _COLON_AT_THE_END = r":\s+\S.*:\s*$"
 _PLAIN_FIELD = r"([A-Za-z][\w-]*):(?:\s+(.*))?"
 
 
-@dataclass(frozen=True, slots=True)
-class FrontMatter:
+class FrontMatter(Struct, frozen=True):
     """A Markdown file: its settings, where they are, and the text below them."""
 
     path: Path

@@ -27,9 +27,10 @@ A file for Claude Code, in ``.claude/agents``, is read as it is: ``name``, ``des
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from maverick.agents.front_matter import FrontMatter, read_front_matter
 from maverick.agents.named_tools import CLAUDE_MODELS, CODING_TOOLS, MEMORY, tools_for

@@ -12,7 +12,6 @@ of each of them.
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -161,10 +160,10 @@ def connect(
         AgentError: The provider cannot be used as it is installed; its ``kind`` is ``invalid``.
     """
     resolved = resolve(load_config().agent if settings is None else settings, wanted=model)
-    used = dataclasses.replace(resolved, base_url=base_url or resolved.base_url)
+    used = replace(resolved, base_url=base_url or resolved.base_url)
     if api_key is not None:
         sources = {**resolved.sources, "api_key": "api_key="}
-        used = dataclasses.replace(used, api_key=Secret(api_key), sources=sources)
+        used = replace(used, api_key=Secret(api_key), sources=sources)
     used.check() if api_key is None and model is None else used.check_key_owner()
     named = {
         "api_key": api_key,

@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Self
 from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from maverick.config import DEFAULT, HIDDEN, AgentConfig, Secret, Setting
 from maverick.config.model_settings import MODEL_SETTINGS
@@ -51,8 +53,7 @@ _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 _OPENAI_KEY = r"sk-(proj|svcacct|admin)-"
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedModel:
+class ResolvedModel(Struct, frozen=True):
     """The model that will be used with its settings, and where each of them comes from."""
 
     provider: str
@@ -65,7 +66,7 @@ class ResolvedModel:
     """How long to wait for parts of an answer."""
     api_key: Secret | None
     base_url: str | None
-    sources: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = {}
     """The source of each field: a file, a variable, ``command line``, ``agent``, ``argument`` or ``default``."""
 
     @property

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from msgspec import Struct
 from typing_extensions import TypeVar
 
 from maverick.exceptions import RunNotFoundError
@@ -43,8 +43,7 @@ class Attendance(NamedTuple):
     """Whether it goes on although its agent has changed."""
 
 
-@dataclass(slots=True)
-class RunBuilder:
+class RunBuilder(Struct):
     """Makes the drivers of an executor's runs."""
 
     agents: AgentPreparer

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from maverick.config.mcp_server import server_of
 from maverick.exceptions import InvalidToolError
@@ -44,8 +45,7 @@ class ReadyTool:
         """Whether ``execute`` has a second parameter, for the :class:`~maverick.model.ToolContext`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guidance:
+class Guidance(Struct, frozen=True):
     """What the agents that work in a folder are told there, besides their own prompts.
 
     It is for agents that refer to tools by name, and recorded with each run. It is not part of what an agent is: a run can

@@ -18,9 +18,10 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from maverick.config.programs import find_program, helper_environment, plain_environment
 from maverick.exceptions import ToolError
@@ -75,15 +76,14 @@ def python_folders() -> tuple[Path, ...]:
     return Path(sys.prefix), Path(sys.base_prefix)
 
 
-@dataclass(slots=True)
-class BoxedCommand:
+class BoxedCommand(Struct):
     """A command in its sandbox."""
 
     argv: list[str]
     """The program to run."""
     files: list[int]
     """Open files it inherits."""
-    held_back: list[str] = field(default_factory=list)
+    held_back: list[str] = []
     """Protected files that the command has made, with their new names; known once the command has ended."""
 
 

@@ -11,10 +11,11 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from maverick.config.programs import find_program, helper_environment
 from maverick.exceptions import ToolError
@@ -41,12 +42,11 @@ _FOUND, _NOTHING = 0, 1
 """The exit codes of both programs when they have not failed."""
 
 
-@dataclass(slots=True)
-class _Findings:
+class _Findings(Struct):
     """The results of a search so far."""
 
-    lines: list[str] = field(default_factory=list)
-    too_large: list[str] = field(default_factory=list)
+    lines: list[str] = []
+    too_large: list[str] = []
     """The files that were not searched."""
     is_broken: bool = False
     """Whether a program failed after it had found something."""

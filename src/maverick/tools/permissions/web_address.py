@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
 from string import ascii_letters, digits
 from typing import Self
 from urllib.parse import quote, unquote, urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 _USUAL_PORTS = {"http": 80, "https": 443}
 _NAME = r"[a-z0-9_-]+(\.[a-z0-9_-]+)*"
@@ -17,8 +19,7 @@ _TO_SPELL = r"%([0-9A-Fa-f]{2})|[^A-Za-z0-9._~!$&'()*+,;=:@/?-]"
 """Characters with more than one spelling: encoded ones, and those that have to be encoded."""
 
 
-@dataclass(frozen=True, slots=True)
-class WebAddress:
+class WebAddress(Struct, frozen=True):
     """An address without its default port, its fragment, and the dots in its path."""
 
     scheme: str
