@@ -172,6 +172,24 @@ def test_the_last_conversation_of_a_folder_is_continued(folder: Folder) -> None:
     assert "buy milk" in exported
 
 
+def test_a_conversation_that_was_stopped_is_continued_and_one_that_waits_is_resumed(folder: Folder) -> None:
+    folder.write("notes.txt", "buy milk")
+    assert folder.main("-p", "read the file 'notes.txt'", "--max-turns", "1").returncode == 4
+
+    continued = folder.main("-c", "list files", "--run-id", "second")
+    exported = folder.main("runs", "export", "second").stdout
+    waits = folder.main("-c", "write_file 'a.txt' 'tea'")
+    refused = folder.main("-c", "and?")
+
+    assert (continued.returncode, "notes.txt" in continued.stdout) == (0, True), continued.stderr
+    assert "buy milk" in exported
+    assert waits.returncode == 3, waits.stderr
+    assert (refused.returncode, "has not ended. Go on with it: maverick runs resume" in refused.stderr) == (
+        2,
+        True,
+    )
+
+
 def test_a_run_of_an_agent_in_a_file_is_resumed_and_continued_without_naming_the_file(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
@@ -55,7 +56,9 @@ class Chooser:
 
     async def agent(self, wanted: str) -> None:
         """Choose an agent, and begin a conversation with it."""
-        await self._choose("Agents", list(self._agents()), self._session().agent, wanted, self._begin)
+        # In a thread, since the first agent that is a class brings Claude's SDK with it, which takes a second.
+        choices = await asyncio.to_thread(lambda: list(self._agents()))
+        await self._choose("Agents", choices, self._session().agent, wanted, self._begin)
 
     async def model(self, wanted: str) -> None:
         """Choose the model that answers."""

@@ -32,7 +32,7 @@ from maverick.cli.settings import load_settings
 from maverick.cli.terminal_run import drive_run
 from maverick.config import DEFAULT, MaverickConfig
 from maverick.exceptions import AgentNotFoundError, InvalidInputError, MaverickError, RunNotFoundError
-from maverick.journal import Journal, RunStatus
+from maverick.journal import Journal
 from maverick.loop import AgentDefinition
 from maverick.model import Message
 from maverick.providers.resolve import OFFLINE, ResolvedModel, resolve
@@ -161,7 +161,7 @@ async def _model_of(journal: Journal, conversation: Conversation, config: Maveri
 
 async def _said_in(journal: Journal, run_id: str) -> tuple[Message, ...]:
     messages = await messages_of(journal, run_id)
-    if messages is None or (await journal.get(run_id)).status is not RunStatus.COMPLETE:
+    if messages is None:
         raise InvalidInputError(
             f"The last run in this folder has not ended. Go on with it: maverick runs resume {run_id}",
             field="continue",
