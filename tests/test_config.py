@@ -439,10 +439,11 @@ def test_an_unknown_setting_is_refused_with_the_nearest_known_one(
     assert f"Did you mean {nearest}?" in str(error)
 
 
-def test_a_misspelt_variable_is_refused_with_the_right_one(machine: Machine) -> None:
-    machine.environ["MAVERICK_AGENT_MODLE"] = "x"
+@pytest.mark.parametrize("variable", ["MAVERICK_AGENT_MODLE", "MAVERICK_MODEL"])
+def test_a_misspelt_variable_is_refused_with_the_right_one(machine: Machine, variable: str) -> None:
+    machine.environ |= {"MAVERICK_TRUST": "x", variable: "x"}
     error = machine.refuse()
-    assert error.source == "MAVERICK_AGENT_MODLE"
+    assert error.source == variable
     assert "Did you mean MAVERICK_AGENT_MODEL?" in str(error)
 
 

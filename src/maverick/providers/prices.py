@@ -57,14 +57,12 @@ class PriceTable:
 
     def nearest(self, model: str) -> str:
         """The known model whose name is nearest to this one, for an error; empty if none is near."""
+        known = dict.fromkeys([*self._prices, *(vendor_models(self._vendor) if self._vendor else ())], True)
+        if _entry(known, model):
+            return model
         from difflib import get_close_matches  # here, since most programs name a model that exists
 
-        known = [*self._prices, *(vendor_models(self._vendor) if self._vendor else ())]
-        return (
-            model
-            if _entry(dict.fromkeys(known, True), model)
-            else next(iter(get_close_matches(model, known, 1)), "")
-        )
+        return next(iter(get_close_matches(model, known, 1)), "")
 
 
 _UNKNOWN = msgspec.structs.replace(UNKNOWN_MODEL, needs_price=True)
