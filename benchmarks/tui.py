@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from maverick import AgentDefinition, AgentExecutor
 from maverick.agents.discovery import DiscoveredAgent, Origin
 from maverick.config.model_settings import Effort
 from maverick.journal import MemoryJournal
-from maverick.loop.events import ContentChunk
+from maverick.loop.events import AgentActivityEvent, ContentChunk
 from maverick.loop.limits import Limits
 from maverick.model import Request, Response, StreamItem, TextDelta
 from maverick.runtime.approver import Approver
@@ -163,6 +163,10 @@ class _Workplace:
 
     def problems(self) -> Sequence[str]:
         return []
+
+    async def events(self, run_id: str, seen: int) -> AsyncGenerator[AgentActivityEvent, None]:  # noqa: ARG002 - no fleet
+        return
+        yield
 
     def prepare(self, name: str) -> PreparedAgent:  # noqa: ARG002 - there is only one
         return PreparedAgent(_TELLER)

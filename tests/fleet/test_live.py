@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from temporalio.service import RetryConfig
 
 from fleet.processes import WorkerProcess
 from fleet.talking_agents import SPEECH
-from fleet.test_worker import offer, publish, working
+from fleet.test_worker import eventually, offer, publish, working
 from maverick import (
     AgentDefinition,
     AgentExecutor,
@@ -25,6 +26,7 @@ from maverick import (
     ToolConfig,
     tool,
 )
+from maverick.cli.runs.in_fleet import events_in_fleet
 from maverick.exceptions import InvalidInputError, NetworkError, RunNotFoundError, ServerError
 from maverick.fleet import Fleet, FleetRun
 from maverick.fleet.worker import Offer, Worker
@@ -153,6 +155,32 @@ def reading(request: Request) -> Any:
     if turn == 3 and is_chief:
         return call("reader", prompt="Read it.")
     return reply("All read.") if is_chief else reply("I have read it.", thinking="Hm.")
+
+
+@pytest.mark.requirement("FLEET-WATCH")
+async def test_a_terminal_that_joins_in_the_middle_of_an_answer_sees_all_of_it_once(
+    fleet: Fleet, postgres_url: str
+) -> None:
+    speaker = Speaker("Once upon a time ", "there was a fleet.")
+    async with working(Worker(fleet, spoken_by(fleet, speaker))), PostgresJournal(postgres_url) as journal:
+        run = await fleet.start("reader", inputs={"prompt": "Tell."}, user_id="ana")
+        await eventually(partial(has_been_asked, speaker))
+        seen = (await journal.get(run.run_id)).entries
+        async with aclosing(events_in_fleet(journal, run.run_id, seen)) as events:
+            before = await read_until(events, "Once upon a time ")
+            for _ in range(2):
+                speaker.may_go_on.release()
+            after = await rest_of(events)
+        await asyncio.wait_for(run.ended(), PATIENCE)
+        later = [event async for event in events_in_fleet(journal, run.run_id, 0)]
+
+    assert said([*before, *after]) == "Once upon a time there was a fleet."
+    assert isinstance(after[-1], RunEnd)
+    assert later == []
+
+
+async def has_been_asked(speaker: Speaker) -> bool:
+    return speaker.calls > 0
 
 
 @pytest.mark.requirement("FLEET-WATCH")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
@@ -39,6 +39,7 @@ from maverick.loop.entries import (
     ToolFinished,
     ToolsStarted,
 )
+from maverick.loop.events import AgentActivityEvent
 from maverick.loop.limits import Limits
 from maverick.loop.result import TerminateReason, ToolOutcome
 from maverick.model import Message, ModelInfo, Price, Response, Text, Thought, ToolCall, Usage
@@ -129,6 +130,12 @@ class Desk:
         ]
         self.remark = remark
         self.unreadable: list[str] = []
+        self.live: list[AgentActivityEvent] = []
+        """What a fleet does with the runs that are opened."""
+
+    async def events(self, run_id: str, seen: int) -> AsyncGenerator[AgentActivityEvent, None]:
+        for event in self.live:
+            yield event
 
     def move_to(self, folder: Path) -> str:
         if not folder.is_dir():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 from textual.widgets import Input
 
 from maverick.journal import RunStatus
 from maverick.loop.entries import RunStarted
+from maverick.loop.events import ContentChunk
 from maverick.model import Message
 from maverick.testing import call, reply
 from maverick.tui.conversation import Status
@@ -189,6 +192,19 @@ async def test_a_run_that_another_process_works_on_is_read_on() -> None:
 
         assert before == "I look at the file first."
         assert at.said()[-1].startswith("It now says")
+
+
+@pytest.mark.requirement("007-TUI", "FLEET-WATCH")
+async def test_words_of_a_run_in_a_fleet_are_shown_while_they_are_said() -> None:
+    async with screen() as at:
+        await keep(at.desk.journal, kept_entries()[:4], RunStatus.RUNNING, "")
+        who: dict[str, Any] = {"run_id": "kept", "trace_id": "", "agent": ("editor",), "at": 0.0}
+        at.desk.live = [ContentChunk(**who, content="It now "), ContentChunk(**who, content="says")]
+        await at.send("/reload")
+        await at.open()
+        await at.until(lambda: at.said()[-1] == "It now says")
+
+        assert at.status is Status.LEFT
 
 
 async def test_the_search_does_not_listen_to_other_inputs() -> None:

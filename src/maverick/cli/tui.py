@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from maverick.cli.exit_codes import SIGNALLED, SUCCESS
 from maverick.cli.models import current_models
 from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console, deciding_user
+from maverick.cli.runs.in_fleet import events_in_fleet
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
 from maverick.cli.stop_signals import ENDING, HANGUP
@@ -31,6 +32,7 @@ from maverick.exceptions import ConfigError, InvalidInputError, MaverickError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal
 from maverick.loop import AgentDefinition
+from maverick.loop.events import AgentActivityEvent
 from maverick.model import ModelInfo, model_info
 from maverick.providers.catalog import open_client
 from maverick.providers.resolve import key_variable, resolve
@@ -148,6 +150,10 @@ class CommandLineBackend:
         if mode is not None:
             for switch in self._switches:
                 switch.mode = Mode.named(mode)
+
+    def events(self, run_id: str, seen: int) -> AsyncGenerator[AgentActivityEvent, None]:
+        """The events of a run that a fleet drives, after so many of its entries; none of any other run."""
+        return events_in_fleet(self.journal, run_id, seen)
 
     @property
     def folder(self) -> Path:

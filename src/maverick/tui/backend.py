@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from maverick.agents.discovery import DiscoveredAgent
 from maverick.config.model_settings import Effort
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
+from maverick.loop.events import AgentActivityEvent
 from maverick.model import ToolContext
 from maverick.runtime import AgentExecutor
 from maverick.runtime.approver import Approver
@@ -106,4 +107,8 @@ class Backend(Protocol):
             approve: Asks the user about a tool call; without it, the run waits in its journal.
             on_output: Called with the output of the agent's commands while they run.
         """
+        ...
+
+    def events(self, run_id: str, seen: int) -> AsyncGenerator[AgentActivityEvent, None]:
+        """The events of a run that a fleet drives, after so many of its entries; none of any other run."""
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,8 @@ class ConversationApp(App[None]):
         """The conversation that is shown."""
         self._tasks: dict[asyncio.Task[None], Session] = {}
         """What conversations are doing."""
+        self._watched = set[Session]()
+        """Those whose run is being read, or watched while a fleet drives it."""
         self._asking = asyncio.Lock()
         self._state: object = None
         self._status = StatusLine(id="status")
@@ -219,7 +222,24 @@ class ConversationApp(App[None]):
         self._show(session)
         self._prompt.focus()
         if known is None:
-            self._do(session, lambda: session.open(run_id))
+            self._do(session, lambda: self._read(session, run_id))
+
+    async def _read(self, session: Session, run_id: str) -> None:
+        """Show a run from the journal; if a fleet drives it, as it goes on, while it is what is shown."""
+        self._watched.add(session)
+        try:
+            await session.open(run_id)
+            model = session.model
+            if model.status is Status.LEFT:
+                async with aclosing(self._backend.events(run_id, session.entries)) as events:
+                    async for event in events:
+                        if self.session is not session or session.model is not model or session.is_live:
+                            return
+                        model.tell(event)
+        finally:
+            if not session.is_live:
+                session.model.leave()
+            self._watched.discard(session)
 
     async def _asks_for_inputs(self) -> bool:
         """Ask for the agent's inputs, if it takes more than a prompt; says whether it does."""
@@ -272,8 +292,10 @@ class ConversationApp(App[None]):
         session = self.session
         record = self._listed.find(session.run_id)
         left = not session.is_live and session.model.status is Status.LEFT
+        if session in self._watched:
+            return
         if record is not None and left and record.entries > session.entries:
-            self._do(session, lambda: session.open(record.run_id))
+            self._do(session, lambda: self._read(session, record.run_id))
 
     def _is_stuck(self) -> bool:
         """Whether the terminal takes nothing at the moment: runs go on, and are drawn when it does again."""

@@ -6,7 +6,8 @@ Temporal's client is an extra, and is loaded by what needs it.
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 
 from maverick.cli.event_printer import EventPrinter
 from maverick.cli.exit_codes import SUCCESS
@@ -16,6 +17,7 @@ from maverick.cli.screen import printable
 from maverick.cli.settings import load_settings
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal, SqliteJournal
+from maverick.loop.events import AgentActivityEvent
 from maverick.model import ModelInfo, Part, ToolCall
 
 _LOCAL = "local"
@@ -84,24 +86,40 @@ async def fork_in_fleet(
         return await watch_in_fleet(console, fleet, run, after=f"{len(known)}-0")
 
 
-async def follow_words(console: Console, run_id: str, seen: int, calls: Sequence[ToolCall]) -> None:
-    """Show a run of a fleet as it goes on, with the words of an answer while it is made, until it ends.
+async def events_in_fleet(
+    journal: Journal, run_id: str, seen: int
+) -> AsyncGenerator[AgentActivityEvent, None]:
+    """What a fleet does with a run after so many entries, with the words of an answer while it is made, until it ends.
 
-    ``seen`` of its entries were shown; the tool calls of the last turn among them may still be running.
+    There are none of a run that no fleet has, or that has ended there.
     """
+    if await state_in_fleet(journal, run_id) in (None, "ended"):
+        return
     from maverick.fleet.events import RunEvents
     from maverick.fleet.store import FleetStore
     from maverick.fleet.watching import Feed
     from maverick.journal import PostgresJournal
 
-    assert isinstance(console.journal, PostgresJournal)  # noqa: S101 - else no fleet has it
-    running = {(run_id, call.id): call.tool_name for call in calls}
-    printer, feed = EventPrinter(console.screen, running), Feed(FleetStore(console.journal))
+    assert isinstance(journal, PostgresJournal)  # noqa: S101 - else no fleet has it
+    feed = Feed(FleetStore(journal))
     try:
-        async for event in RunEvents(feed, console.journal, run_id, f"{seen}-0"):
-            printer.show(event)
+        async for event in RunEvents(feed, journal, run_id, f"{seen}-0"):
+            yield event
     finally:
         await feed.aclose()
+
+
+async def follow_words(console: Console, run_id: str, seen: int, calls: Sequence[ToolCall]) -> None:
+    """Show a run of a fleet as it goes on.
+
+    ``seen`` of its entries were shown; the tool calls of the last turn among them may still be running.
+    """
+    printer = EventPrinter(console.screen, {(run_id, call.id): call.tool_name for call in calls})
+    try:
+        async with aclosing(events_in_fleet(console.journal, run_id, seen)) as events:
+            async for event in events:
+                printer.show(event)
+    finally:
         console.screen.end_line()
 
 
