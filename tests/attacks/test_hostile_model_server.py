@@ -105,7 +105,7 @@ from maverick.exceptions import MalformedResponseError
 from maverick.model import Message, Request
 
 async def main(base_url, streamed):
-    async with connect("claude:m", api_key="k", base_url=base_url, max_answer_bytes=16 << 20) as client:
+    async with connect("claude:m", api_key="k", base_url=base_url, max_answer_bytes=4 << 20) as client:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         try:
             if streamed:
@@ -130,7 +130,7 @@ async def test_an_answer_without_end_is_refused_before_it_fills_the_memory(name:
         )
         output, _ = await asyncio.wait_for(victim.communicate(), 120)
 
-    assert int(output or -1) * 1024 in range((16 + 64) * MB)  # nothing is printed unless it was refused
+    assert int(output or -1) * 1024 in range((4 + 64) * MB)  # nothing is printed unless it was refused
 
 
 @pytest.mark.requirement("P4")

@@ -5,22 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
+from subprocess import PIPE
 
 from conformance.journals.shelf import shelf_at
 from journal.errands import Errands
 from maverick import AgentExecutor
 from maverick.exceptions import MaverickError
-
-_PROGRAM = """
-import asyncio, sys
-sys.path.insert(0, sys.argv[1])
-from journal.takeover import resume
-asyncio.run(resume(*sys.argv[2:]))
-"""
+from warm_start import Program
 
 
 class SharedLedger(list[str]):
@@ -55,20 +49,24 @@ async def resume(address: str, ledger: str, run_id: str) -> None:
 
 
 @asynccontextmanager
-async def rivals(address: str, ledger: Path, run_id: str, count: int) -> AsyncIterator[list[Process]]:
+async def rivals(address: str, ledger: Path, run_id: str, count: int) -> AsyncIterator[list[Program]]:
     """Other processes, ready to resume the run."""
-    tests = Path(__file__).parents[1]
-    command = [sys.executable, "-c", _PROGRAM, str(tests), address, str(ledger), run_id]
-    processes = [
-        await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE) for _ in range(count)
-    ]
-    try:
-        for process in processes:
-            assert process.stdout is not None
-            assert await asyncio.wait_for(process.stdout.readline(), 60) == b"ready\n"
-        yield processes
-    finally:
-        for process in processes:
-            if process.returncode is None:
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "PYTHONWARNINGS": "error"}
+    with ExitStack() as processes:
+        started = [
+            processes.enter_context(
+                Program("journal.takeover", address, str(ledger), run_id, env=env, stdin=PIPE, stdout=PIPE)
+            )
+            for _ in range(count)
+        ]
+        try:
+            for process in started:
+                assert await asyncio.to_thread(process.stdout.readline) == b"ready\n"  # type: ignore[union-attr] # a pipe
+            yield started
+        finally:
+            for process in started:
                 process.kill()
-                await process.communicate()
+
+
+if __name__ == "__main__":
+    asyncio.run(resume(*sys.argv[1:]))

@@ -56,7 +56,7 @@ async def test_processes_that_resume_a_run_at_once_do_nothing_twice(
     async with rivals(shelf.address, ledger, "r", 3) as processes:
         endings = []
         for process in processes:
-            endings.append(asyncio.ensure_future(process.communicate(b"go\n")))
+            endings.append(asyncio.ensure_future(asyncio.to_thread(process.communicate, b"go\n", 60)))
             await asyncio.sleep(head_start)
         said = [out.decode().strip() for out, _ in await asyncio.gather(*endings)]
 
