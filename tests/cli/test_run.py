@@ -157,6 +157,11 @@ def test_a_prompt_needs_no_command(words: tuple[str, ...], folder: Folder) -> No
     assert "buy milk" in done.stdout
 
 
+@pytest.mark.parametrize(("option", "name"), [("-p", "-p/--prompt"), ("-m", "-m/--model")])
+def test_an_option_without_its_value_is_told_as_that(option: str, name: str, folder: Folder) -> None:
+    assert f"argument {name}: expected one argument" in folder.refuse(option)
+
+
 def test_the_last_conversation_of_a_folder_is_continued(folder: Folder) -> None:
     folder.write("notes.txt", "buy milk")
     assert "no conversation in this folder" in folder.refuse("-c", "and now?")

@@ -136,7 +136,8 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
 def _with_command(words: Sequence[str]) -> Sequence[str]:
     """The words, with ``run`` before its options, and ``run -p`` before a bare prompt of several words."""
     is_continued = bool(words) and words[0] in ("-c", "--continue")
-    if len(words) > 1 and words[0].startswith("-") and words[0] not in _OF_ALL and not is_continued:
+    is_option = bool(words) and words[0].startswith("-") and (len(words) > 1 or words[0] in ("-p", "-m"))
+    if is_option and words[0] not in _OF_ALL and not is_continued:
         return ["run", *words]
     continues = list(words[:1]) if is_continued else []
     rest = words[len(continues) :]
