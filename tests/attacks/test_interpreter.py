@@ -81,6 +81,11 @@ EXECUTED = [
     ".config/fish/config.fish",
     ".github/copilot-instructions.md",
     "mise.toml",
+    ".mise/config.toml",
+    ".codex/config.toml",
+    ".gemini/settings.json",
+    "sub/.cargo/config.toml",
+    ".yarnrc.yml",
     ".zlogin",
 ]
 

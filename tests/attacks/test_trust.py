@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -284,3 +285,23 @@ async def test_a_file_with_the_name_of_a_prompt_is_not_run_unless_it_is_named_as
     named = await machine.maverick("run", "./explain main.py", "-p", "hello")
     assert "has no agent" in named.stderr
     assert (machine.project / "owned").exists()
+
+
+@pytest.mark.requirement("TRUST-CODE")
+def test_python_m_maverick_imports_nothing_from_the_folder_it_is_started_in(machine: Machine) -> None:
+    for name in ("argparse", "msgspec", "traceback", "yaml"):
+        machine.write(f"{name}.py", "raise SystemExit('a stranger was here')")
+    machine.write(SETTINGS_FILE, "agent: {max_tokens: 10}")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "maverick", "config", "show"],
+        cwd=machine.project,
+        env=environment(machine.home),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "agent.max_tokens" in done.stdout

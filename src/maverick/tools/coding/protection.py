@@ -19,10 +19,11 @@ PROTECTED = (".git", ".maverick", "maverick.yaml", ".claude", ".agents", ".mcp.j
 
 ASKED = (
     ".envrc", ".vscode", ".idea", ".devcontainer", ".pre-commit-config.yaml", ".husky", ".githooks", "lefthook.yml",
-    "mise.toml", ".mise.toml", ".gitattributes", ".npmrc", "*.code-workspace", ".zed", ".cursor",
+    "mise.toml", ".mise.toml", ".mise", ".gitattributes", ".npmrc", ".yarnrc.yml", ".cargo", "*.code-workspace", ".zed",
+    ".cursor", ".codex", ".gemini", ".kiro", ".roo", ".opencode", "opencode.json", ".windsurf", ".windsurfrules", ".clinerules",
     "AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", ".cursorrules", "copilot-instructions.md",
     ".profile", ".bashrc", ".bash_profile", ".bash_login", ".bash_aliases", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
-    ".inputrc", ".exrc", ".nvim.lua", ".gdbinit", ".gitconfig", ".ssh", ".config", ".local",
+    ".inputrc", ".vimrc", ".exrc", ".nvim.lua", ".gdbinit", ".lldbinit", ".tmux.conf", ".gitconfig", ".ssh", ".config", ".local",
 )  # fmt: skip
 """What other programs run or obey automatically; the user may want it changed, and is asked."""
 
