@@ -117,6 +117,11 @@ async def a_fork_at_a_turn_that_is_not_there() -> None:
     await executor(journal).fork("job-7", define(), turn=3)
 
 
+@mistake("state: expected 'all', 'pending'", "got 'open'")
+async def a_state_that_no_approval_has() -> None:
+    await SqliteJournal("runs.db").list_approvals(state="open")
+
+
 @mistake("no request for approval 'job-7'", "journal.list_approvals()")
 async def approving_a_run() -> None:
     await executor(SqliteJournal("runs.db")).approve("job-7", by="ana")

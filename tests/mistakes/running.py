@@ -152,6 +152,11 @@ async def a_text_as_a_signal() -> None:
     await run(signal="stop")
 
 
+@mistake("got one turn", "ScriptedClient([…])")
+def a_script_of_one_turn() -> None:
+    ScriptedClient(call("get_weather", city="Brest"))
+
+
 @mistake("has the role 'system'", "PromptConfig(system_prompt=…)")
 def instructions_among_messages() -> None:
     messages_from_anthropic([{"role": "system", "content": "Be brief."}])

@@ -128,6 +128,19 @@ def an_agent_in_place_of_a_tool() -> None:
     ToolConfig(tools=[define()])
 
 
+@mistake("as_tool is a method", "write as_tool()")
+def an_agent_that_is_not_made_a_tool() -> None:
+    ToolConfig(tools=[define().as_tool])
+
+
+@mistake("a list of tools", "[get_weather]", "got the function report")
+def a_function_in_place_of_a_list() -> None:
+    def report() -> str:
+        return ""
+
+    ToolConfig(tools=report)
+
+
 @mistake("'find' is a method", "shop.find with shop = Shop(…)")
 def a_method_of_the_class() -> None:
     class Shop:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,15 @@ def test_a_script_keeps_a_run_in_a_journal_and_gets_its_answer_again(tmp_path: P
     )
 
     assert first.output == again.output == "Hello."
+
+
+@pytest.mark.requirement("F-SYNC")
+def test_what_happens_in_a_run_has_no_error_around_it() -> None:
+    around = []
+
+    run_sync(agent(), client=ScriptedClient(["Hello."]), on_activity=lambda _: around.append(sys.exception()))
+
+    assert set(around) == {None}
 
 
 @pytest.mark.requirement("F-SYNC")

@@ -17,6 +17,7 @@ from maverick.journal.codec import encode_json
 from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, check_here
 from maverick.loop.fingerprint import hash_tool
 from maverick.loop.steps import approval_id
+from maverick.misuse import refuse
 from maverick.model import Tool, ToolCall
 
 MayApprove: TypeAlias = Callable[[Approval, str], bool]
@@ -76,6 +77,8 @@ class ApprovalStore(ABC):
             user_id: Those of runs that act for this user only.
             state: Which; ``all`` for those that were decided, too.
         """
+        if state not in (known := ("all", *ApprovalStatus)):
+            refuse("state", f"expected {', '.join(map(repr, map(str, known)))}, got {state!r}.")
         status = None if state == "all" else ApprovalStatus(state)
         return await self._list_approvals(run_id, user_id, status)
 

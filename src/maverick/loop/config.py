@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
+from types import FunctionType, MethodType
 from typing import Any, NoReturn, cast
 
 from maverick.config.model_settings import MODEL_SETTINGS, CacheLifetime, Effort, ThinkingMode, is_set
@@ -40,6 +41,8 @@ def shown(value: object) -> str:
     """A value as it was written, but not a page of it."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
+    if isinstance(value, FunctionType | MethodType):
+        return f"the function {value.__name__}"
     text = repr(value)
     # What has no form of its own would be shown as an address in memory, and an agent as all of its settings.
     return text if len(text) <= _MOST_SHOWN and " object at 0x" not in text else f"a {type(value).__name__}"
@@ -268,6 +271,8 @@ def _not_a_tool(where: str, thing: Any) -> str:  # noqa: ANN401 - anything but a
         return f"{where}: to offer the agent {thing.name!r} as a tool, write {thing.name}.as_tool()."
     if callable(thing):
         title = getattr(thing, "__name__", "the function")
+        if title == "as_tool":
+            return f"{where}: as_tool is a method; write as_tool()."
         return f"{where}: {title} is a plain function; decorate it with @tool."
     if isinstance(thing, Coroutine):
         thing.close()

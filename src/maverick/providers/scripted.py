@@ -151,6 +151,8 @@ class ScriptedClient(Client):
             refuse(
                 "script", f"expected a list of turns, got a text. Write ScriptedClient([reply({script!r})])."
             )
+        if isinstance(script, Turn | ToolCall):
+            refuse("script", "expected a list of turns, got one turn. Write ScriptedClient([…]) around it.")
         self._function = script if callable(script) else None
         numbers = count(1)
         self._turns = () if callable(script) else tuple([_ready(item, numbers) for item in script])

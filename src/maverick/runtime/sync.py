@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 from typing_extensions import TypeVar
@@ -60,10 +61,11 @@ def run_sync(
                 if_exists=if_exists,
             )
 
-    try:
+    with suppress(RuntimeError):  # as it should be: no loop is running here
         asyncio.get_running_loop()
-    except RuntimeError:  # as it should be: no loop is running here
-        return asyncio.run(run())
-    raise InvalidInputError(
-        "run_sync() was called where an event loop runs; write `await executor.execute(…)` there."
-    )
+        raise InvalidInputError(
+            "run_sync() was called where an event loop runs; write `await executor.execute(…)` there."
+        )
+    return asyncio.run(
+        run()
+    )  # not where the other error is handled, which would be in every traceback of the run
