@@ -29,6 +29,8 @@ HARMLESS = (
     "Which of them do you mean?",
     "Mondays are hard, e.g. in winter.",
     "Shall we begin?",
+    "It took back 520 books, and returned 412 of them.",
+    "The key to a good week is sleep.",
 )
 IDS = (
     "The task (ID: 123) is important.",
@@ -38,6 +40,14 @@ IDS = (
     "Look at 3f2504e0-4f89-11d3-9a0c-0305e82c3301 for details.",
     "The conversation id is 99.",
     "Task 12 looks important.",
+    "Task no. 7 is next.",
+    "The record 1234 is yours.",
+    "Item 8812 is the one.",
+    "It has the identifier abc-123.",
+    "Its key is 7f3e.",
+    "ID42 is what you mean.",
+    "The i\u200bd is 42.",
+    "The ｉｄ is ４２.",
 )
 JARGON = (
     "sqlalchemy.exc.OperationalError: database is locked",
@@ -49,6 +59,13 @@ JARGON = (
     "I used the add_task tool for that.",
     "There was a TimeoutError in the backend.",
     "404 Not Found, sorry.",
+    "The request failed with 500.",
+    "I got a 503 back.",
+    "Forbidden (403).",
+    "An OSError came up.",
+    "StopIteration came up.",
+    "It says ECONNREFUSED.",
+    "Segmentation fault, sorry.",
 )
 CODE = (
     '{"success": true, "data": {"title": "x"}}',
@@ -60,6 +77,12 @@ CODE = (
     "<b>Hello</b> there.",
     "x = foo(); return [1, 2, 3];",
     "DROP TABLE tasks;",
+    "select title from tasks",
+    "~~~\nhello\n~~~",
+    'print("hello")',
+    "x = 1",
+    "It is in $HOME.",
+    "&lt;b&gt;",
 )
 EMOJI = (
     "Great job 🎉🎉🎉!",
@@ -100,7 +123,8 @@ SAID = ("hello", "delete milk", "yes delete", "add fly to the moon", "show my li
 
 _NEVER = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}|\b(?:task|conversation)?[ _]?id\b\W{0,2}(?:is )?\w*\d|#\d|task_|\bTask \d"
-    r"|Traceback|\w(?:Error|Exception)\b|\bHTTP\b|\b(?:status code|API|SQL|JSON|null|backend|database)\b|\b404\b|\b429\b"
+    r"|Traceback|\w(?:Error|Exception)\b|\bHTTP\b|\b(?:status code|API|SQL|JSON|null|backend|database)\b|\b(?:40[34]|429|50[03])\b"
+    r"|ECONN|StopIteration|identifier|\b(?:8812|1234|7f3e)\b|~~~|\$HOME"
     r"|\b(?:SELECT|select \*|FROM|WHERE|DROP TABLE)\b|[{}`]|</?\w+>|\(\)|add_task|\x1b|\u202e|\bprint\b|x = "
 )
 _EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u260f\u2612-\u2712\u2715-\u27bf\u2b00-\u2bff\ufe0f]")

@@ -106,7 +106,11 @@ def test_what_a_list_holds_later_does_not_change_the_definition() -> None:
 BAD_VALUES: list[tuple[Callable[..., Any], str, list[Any]]] = [
     (PromptConfig, "system_prompt", [None, 3, ["You help."]]),
     (PromptConfig, "initial_messages", ["Hello.", [], (), None, 5, iter(["Hello."])]),
-    (ModelConfig, "model", ["", "  ", 3, "claude:", "openai:", "claude-sdk:", "local:", "cassette:"]),
+    (
+        ModelConfig,
+        "model",
+        ["", "  ", 3, "claude:", "claude: ", "openai:", "claude-sdk:", "local:", "cassette:"],
+    ),
     (ModelConfig, "temperature", [-0.1, 2.1, float("nan"), "hot", True]),
     (ModelConfig, "max_tokens", [-1, 1.5, "many", True]),
     (ModelConfig, "effort", ["huge", 3, True]),

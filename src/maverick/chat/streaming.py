@@ -114,7 +114,7 @@ class SentenceFilter:
     def _words_of(self, sentence: str) -> str:
         """The sentence, unless it is code or data, a line of which may look like words."""
         was_code = self._in_code or self._depth > 0
-        self._in_code ^= sentence.count("```") % 2 == 1
+        self._in_code ^= (sentence.count("```") + sentence.count("~~~")) % 2 == 1
         kept = "" if was_code else readable(sentence, self._theirs)
         if self._left_out and kept[:1].islower():
             kept = ""  # it goes on with what was left out

@@ -141,7 +141,7 @@ class ModelConfig:
             check_text("model_config.model", self.model)
             if problem := model_name_problem(self.model):
                 refuse("model_config.model", problem)
-            if self.model in _NEED_A_MODEL:
+            if self.model.strip() in _NEED_A_MODEL:
                 reject("model_config.model", f"a model after {self.model!r}", self.model)
         try:
             settings = {name: getattr(self, name) for name in MODEL_SETTINGS}
