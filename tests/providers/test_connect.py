@@ -15,7 +15,7 @@ from maverick import ModelConfig
 from maverick.config.installation import install_command
 from maverick.config.provider_names import BUILT_IN_PROVIDERS, installed_providers, provider_names
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError
-from maverick.model import Request, Response, StreamItem
+from maverick.model import Message, Request, RequestConfig, Response, StreamItem
 from maverick.providers import Client, connect
 from maverick.providers.catalog import BUILT_IN, ConnectOptions
 
@@ -142,6 +142,21 @@ def test_a_string_without_a_provider_is_refused_with_what_to_write(text: str, ad
     with pytest.raises(InvalidInputError) as caught:
         connect(text)
     assert advice in str(caught.value)
+
+
+@pytest.mark.requirement("WHO-ANSWERS")
+@pytest.mark.parametrize("provider", ["claude:", "claude: ", "claude-sdk:", "openai:", "openai-responses:"])
+async def test_a_request_that_leaves_the_model_to_a_client_without_one_is_not_sent(provider: str) -> None:
+    client = connect(provider, api_key="made-up", base_url="http://127.0.0.1:9")
+
+    with pytest.raises(InvalidInputError, match="names a model") as caught:
+        await client.run(Request([Message.user("Hello")]))
+
+    assert caught.value.field == "model"
+    named = Request([Message.user("Hello")], config=RequestConfig(model=f"{provider.strip()}one"))
+    assert isinstance(client, Client)
+    assert client.completed(named).config.model == f"{provider.strip()}one"
+    await client.aclose()
 
 
 def test_an_unknown_option_is_named_with_the_nearest_one(monkeypatch: pytest.MonkeyPatch) -> None:

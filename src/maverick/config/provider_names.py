@@ -33,6 +33,16 @@ _OTHER_NAMES = {
 }
 """What others call the providers."""
 _FILE_ENDINGS = {".gguf": "local", ".json": "cassette"}
+NEED_A_MODEL = (
+    "cassette:",
+    "claude:",
+    "claude-sdk:",
+    "local:",
+    "openai:",
+    "openai-chat:",
+    "openai-responses:",
+)
+"""Providers that have several models and choose none by themselves."""
 
 
 def model_name_problem(model: str) -> str | None:

@@ -10,23 +10,12 @@ from types import FunctionType, MethodType
 from typing import Any, NoReturn, cast
 
 from maverick.config.model_settings import MODEL_SETTINGS, CacheLifetime, Effort, ThinkingMode, is_set
-from maverick.config.provider_names import model_name_problem
+from maverick.config.provider_names import NEED_A_MODEL, model_name_problem
 from maverick.exceptions import InvalidInputError, InvalidToolError
 from maverick.loop.limits import Limits
 from maverick.misuse import refuse
 from maverick.model import Message, Tool
 from maverick.model.request import RequestConfig
-
-_NEED_A_MODEL = (
-    "cassette:",
-    "claude:",
-    "claude-sdk:",
-    "local:",
-    "openai:",
-    "openai-chat:",
-    "openai-responses:",
-)
-"""Providers that have several models and choose none by themselves."""
 
 _MOST_SHOWN = 200
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -141,7 +130,7 @@ class ModelConfig:
             check_text("model_config.model", self.model)
             if problem := model_name_problem(self.model):
                 refuse("model_config.model", problem)
-            if self.model.strip() in _NEED_A_MODEL:
+            if self.model.strip() in NEED_A_MODEL:
                 reject("model_config.model", f"a model after {self.model!r}", self.model)
         try:
             settings = {name: getattr(self, name) for name in MODEL_SETTINGS}

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Self
 
+from maverick.config.provider_names import NEED_A_MODEL
 from maverick.misuse import refuse
 from maverick.model.client import (
     NO_DEFAULTS,
@@ -65,6 +66,10 @@ class Client(ABC):
         request = self.defaults.applied_to(request)
         if request.config is not self._accepted:  # the requests of a run share it
             model = requested_model(request, self.model)
+            if not model.strip() and self.model.strip() in NEED_A_MODEL:
+                refuse(
+                    "model", f"neither {self.model!r} nor the request names a model. Name it after the colon."
+                )
             info = self.model_info(model)
             warn_of_retirement(model, info)
             check_settings(request.config, info, model)
