@@ -6,9 +6,11 @@ module need the request alone; :mod:`strict.claude_ledger` has those about block
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import jsonschema
@@ -217,9 +219,14 @@ def _check_tools(body: Body) -> None:
         raise RefusedError(f"Tool '{choice['name']}' not found in provided tools")
 
 
+@cache
+def _check_draft(schema: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(json.loads(schema))
+
+
 def _check_schema(path: str, schema: Any, *, closed: bool) -> None:
     try:
-        jsonschema.Draft202012Validator.check_schema(schema)
+        _check_draft(json.dumps(schema))
     except jsonschema.SchemaError as error:
         raise RefusedError(
             f"{path}: JSON schema is invalid. It must match JSON Schema draft 2020-12"

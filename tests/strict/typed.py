@@ -43,11 +43,12 @@ def check_typed(kind: Any, value: Any, path: str = "") -> None:
     kind = _unwrapped(kind)
     if kind is Any or kind is object:
         return
-    if typing_extensions.is_typeddict(kind):
+    origin = get_origin(kind)
+    if origin is None and typing_extensions.is_typeddict(kind):
         _check_fields(kind, value, path)
-    elif get_origin(kind) in (Union, types.UnionType):
+    elif origin in (Union, types.UnionType):
         _check_union(kind, value, path)
-    elif get_origin(kind) is Literal:
+    elif origin is Literal:
         if value not in get_args(kind):
             raise DoesNotFitError(path, f"Input should be {' or '.join(map(repr, get_args(kind)))}")
     elif kind is None or kind is type(None):
@@ -86,14 +87,14 @@ def _check_fields(kind: Any, value: Any, path: str) -> None:
 
 def _check_union(kind: Any, value: Any, path: str) -> None:
     """The members are told apart by their tags, as the vendors do; of those left over, one has to fit."""
-    members = [_unwrapped(member) for member in _members(kind)]
+    members = _members(kind)
     for tag in _TAGS if isinstance(value, dict) else ():
-        tagged = [member for member in members if _allows(member, tag, value.get(tag))]
-        if not tagged:
-            raise DoesNotFitError(
-                path, f"Input tag {value.get(tag)!r} does not match any of the expected tags"
-            )
-        members = tagged
+        said = value.get(tag)
+        # Tags are few, and asked about with each block of each message of each request.
+        find = _tagged if said is None or isinstance(said, str) else _tagged.__wrapped__
+        members = find(members, tag, said)
+        if not members:
+            raise DoesNotFitError(path, f"Input tag {said!r} does not match any of the expected tags")
     failures = []
     for member in members:
         try:
@@ -101,6 +102,11 @@ def _check_union(kind: Any, value: Any, path: str) -> None:
         except DoesNotFitError as failure:
             failures.append(failure)
     raise max(failures, key=lambda failure: len(failure.path))
+
+
+@cache
+def _tagged(members: tuple[Any, ...], tag: str, said: Any) -> tuple[Any, ...]:
+    return tuple(member for member in members if _allows(member, tag, said))
 
 
 def _allows(member: Any, tag: str, said: Any) -> bool:
