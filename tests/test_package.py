@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
@@ -145,13 +146,21 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         pytest.fail(" → ".join(error.args[1]))
 
 
+@cache
+def read(path: Path) -> tuple[str | None, list[ast.Import | ast.ImportFrom]]:
+    """What a file says it is for, and what it imports, at its top or later."""
+    tree = ast.parse(path.read_text("utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return ast.get_docstring(tree), imports
+
+
 def imported_modules(name: str, modules: Mapping[str, Path]) -> set[str]:
     """The modules of the package that one of them imports, wherever in it the import is."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(modules[name].read_text("utf-8"))):
+    for node in read(modules[name])[1]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             for alias in node.names:
                 submodule = f"{node.module}.{alias.name}"
                 found.add(submodule if submodule in modules else str(node.module))
@@ -162,8 +171,7 @@ def imports_of(path: Path) -> set[str]:
     """The parts of the package that a file imports, at its top or later."""
     modules = [
         name
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Import | ast.ImportFrom)
+        for node in read(path)[1]
         for name in (
             [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
         )
@@ -172,8 +180,4 @@ def imports_of(path: Path) -> set[str]:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    silent = [
-        path for path in PACKAGE.rglob("*.py") if not ast.get_docstring(ast.parse(path.read_text("utf-8")))
-    ]
-
-    assert silent == []
+    assert [path for path in PACKAGE.rglob("*.py") if not read(path)[0]] == []
