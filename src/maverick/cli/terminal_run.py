@@ -93,7 +93,7 @@ async def _ask(
     scopes = grants.scopes(preview)
     choices = f"[y]es, [N]o (or say why), {''.join(_CHOICES[scope] for scope in scopes)}[e]dit: "
     try:
-        screen.headline(f"{preview.title}?")
+        screen.headline(preview.question)
         if request.reason:
             screen.remark(f"  because {printable(one_line(request.reason))}")
         # In full, since no one should approve what they cannot see.

@@ -63,6 +63,11 @@ class CallPreview(Struct, frozen=True):
     after: str = ""
     """The text it would have."""
 
+    @property
+    def question(self) -> str:
+        """The title as a question, which that of an MCP server already is."""
+        return f"{self.title.removesuffix('?')}?"
+
 
 def preview_call(
     tool_name: str, arguments: Mapping[str, Any], folder: Path | None = None, workspace: Path | None = None

@@ -123,9 +123,9 @@ class ApprovalDialog(ModalScreen[str]):
         """What would happen, and the answers."""
         question, preview = self._question, self._question.preview
         with Vertical(classes="dialog"):
-            deed = preview.title[:1].lower() + preview.title[1:]
+            deed = preview.question[:1].lower() + preview.question[1:]
             yield Label(
-                f"Allow {one_line(question.agent)} to {one_line(deed)}?", classes="title", markup=False
+                f"Allow {one_line(question.agent)} to {one_line(deed)}", classes="title", markup=False
             )
             if question.reason:
                 yield Label(plain(question.reason), classes="why", markup=False)

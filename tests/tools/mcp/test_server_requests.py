@@ -133,6 +133,7 @@ async def test_a_server_asks_the_user_only_where_it_may_and_gets_only_what_fits(
     assert all(request.tool_name.startswith("answer to wiki: Which harbour?") for request in asked)
     previews = [preview_call(request.tool_name, request.arguments) for request in asked]
     assert all(preview.title.startswith("Answer to wiki: Which harbour?") for preview in previews)
+    assert [preview.question for preview in previews[:1]] == ["Answer to wiki: Which harbour?"] * allowed
     assert len({preview.grant for preview in previews}) == len(asked), "each question is asked about"
     assert "Oban" not in str(client.requests[0])
 
