@@ -54,9 +54,8 @@ def what_runs_us(root: Path) -> tuple[str, ...]:
 
 def _executed() -> Iterator[str | Path]:
     yield from (sys.prefix, sys.exec_prefix, sys.base_prefix, Path(sys.prefix, "pyvenv.cfg"))
-    yield from (
-        sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
-    )
+    paths = sysconfig.get_paths()
+    yield from (paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts"))
     yield site.getusersitepackages()
     yield Path(__file__).parents[2]
     for folder in os.environ.get("PATH", "").split(os.pathsep):
