@@ -30,8 +30,13 @@ def shell(folder: Folder, words: str, *, unbuffered: str = "") -> subprocess.Com
 
 
 @pytest.mark.requirement("007-ERRORS")
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("words", [RUN, "--help", "runs list --journal runs.db"])
+@pytest.mark.parametrize(
+    ("words", "closed"),
+    [
+        *((RUN, closed) for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-")),
+        *((words, "<&- >&- 2>&-") for words in ("--help", "runs list --journal runs.db")),
+    ],
+)
 def test_a_stream_that_is_closed_is_one_that_nobody_looks_at(
     words: str, closed: str, folder: Folder, runs: Runs
 ) -> None:

@@ -78,9 +78,9 @@ class Screen:
         await self._pilot.click(ConversationView, offset=(5, line))
 
     async def click_key(self, label: str) -> None:
-        """Click on a key of the line at the bottom."""
+        """Click on a key of the line at the bottom, or behind them all if there is none of that name."""
         line = self.app.query_one(KeyLine).render().plain
-        await self._pilot.click(KeyLine, offset=(line.index(label), 0))
+        await self._pilot.click(KeyLine, offset=(line.index(label) if label in line else len(line), 0))
 
 
 @asynccontextmanager

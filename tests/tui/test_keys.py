@@ -30,6 +30,9 @@ async def test_enter_sends_what_is_written_whole_however_fast_it_came() -> None:
 
 async def test_a_key_of_the_line_at_the_bottom_can_be_clicked() -> None:
     async with screen() as at:
+        await at.click_key("no key")
+        assert len(at.app.screen_stack) == 1
+
         await at.click_key("Help")
         await at.until(lambda: isinstance(at.app.screen, HelpDialog))
 
