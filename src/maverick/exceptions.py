@@ -377,7 +377,8 @@ class RunExistsError(JournalError):
 
     default_kind = ErrorKind.INVALID
     default_message = (
-        "The journal already has a run {run_id!r}. Choose another id, or resume it (if_exists='resume' does)."
+        "The journal already has a run {run_id!r}. Choose another id, or resume it: if_exists='resume', or "
+        "`maverick runs resume {run_id}`."
     )
     run_id: str = ""
     """The run's id."""

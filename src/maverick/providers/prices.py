@@ -62,7 +62,8 @@ class PriceTable:
             return model
         from difflib import get_close_matches  # here, since most programs name a model that exists
 
-        return next(iter(get_close_matches(model, known, 1)), "")
+        # 'sonnet-5-5' is near 'claude-sonnet-5-5'; what shares only the vendor's name is not.
+        return next(iter(get_close_matches(model, known, 1, cutoff=0.74)), "")
 
 
 _UNKNOWN = msgspec.structs.replace(UNKNOWN_MODEL, needs_price=True)
