@@ -18,6 +18,8 @@ _NTHS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eig
 _DAY = "|".join(_DAYS)
 _MONTH = "|".join(rf"{month}|{month[:3]}" for month in _MONTHS)
 _COUNT = "|".join((r"\d{1,3}", "an?", "another", "a couple of", *_COUNTS))
+_SHORT_DAY = r"mon|tues?|wed|thu(?:rs?)?|fri|sat|sun"
+_NO_NAME = r"(?=\s*(?:$|[,.!?;]|at \d|\d+ ?[ap]m|instead|please|morning|evening|night))"
 _UNIT = r"(?:day|week|month|fortnight)s?"
 _NTH = rf"\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(_NTHS)}"
 _SPAN = pattern(rf"(?:by )?(?P<count>{_COUNT})(?: more)? (?P<unit>{_UNIT})")
@@ -27,7 +29,7 @@ _REPEATED = pattern(
     rf"(?:day|week|weekday|weekend|month|year|hour|morning|afternoon|evening|night|{_DAY})s?(?:(?:,| and|, and) (?:{_DAY})s?)*)(?=\s|,|$)"
 )
 _HOUR = rf"(?:\d{{1,2}}(?:[:.]\d{{2}})?|(?:half past |quarter (?:to|past) )?(?:{'|'.join(_COUNTS)}|\d{{1,2}}))(?:ish)?"
-_CLOCK = r"(?:\d{1,2}(?:[:.]\d{2})?\s*(?:-|–|to)\s*)?(?:\d{1,2}(?:[:.]\d{2})?\s*(?:am|pm|a\.m\.|p\.m\.|o'clock)|\d{1,2}:\d{2})"
+_CLOCK = r"(?:\d{1,2}(?:[:.]\d{2})?\s*(?:-|–|to)\s*)?(?:(?:\d{1,2}(?:[:.]\d{2})?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\s*(?:am|pm|a\.m\.|p\.m\.|o'clock)|\d{1,2}:\d{2})"
 _TIME = pattern(
     rf"(?:^|,?\s+)(?:(?:at|around|about|before|after|by|from|between|@)\s*)?(?:{_CLOCK}|(?:(?<=at )|(?<=@)){_HOUR}|noon|midnight|first thing"
     r"|(?:(?<=at )|(?<=before )|(?<=after ))(?:lunch(?:time)?|dinner(?:time)?|breakfast)|(?:(?<=before )|(?<=after ))(?:work|school)"
@@ -35,10 +37,10 @@ _TIME = pattern(
 )
 _VAGUE = pattern(
     rf"(?:^|,?\s+)(?:(?:sometime |at some point )?(?:in (?:{_MONTH}|spring|summer|autumn|winter)|(?:this|next) (?:month|year|spring|summer|autumn|winter))"
-    r"|(?:on |by )?\d{1,2}/\d{1,2}(?:/\d{2,4})?|sometime|someday|soon|eventually|at some point|later|no (?:rush|hurry)|whenever(?: i can| you can| possible)?)(?=\s|,|$)"
+    r"|(?:on |by )?\d{1,2}/\d{1,2}(?:/\d{2,4})?|sometime|someday|soon|eventually|at some point|later|no (?:rush|hurry)|(?:with )?no (?:particular |specific |fixed )?(?:due )?(?:date|deadline)(?: yet)?|whenever(?: i can| you can| possible)?)(?=\s|,|$)"
 )
 """Times that are no date."""
-_BEFORE = r"(?:,?\s*\b(?:(?:which|that) is\s+)?(?:due|by|on|for|until|till|before|at)(?:\s+(?:by|on|at|before))?(?:\s+the)?\s+|,?\s*\b)"
+_BEFORE = r"(?:,?\s*\b(?:(?:which|that) is\s+)?(?:due|deadline|by|on|for|until|till|before|at|starting|beginning|from)(?:\s+(?:by|on|at|before|from))?(?:\s+the)?\s+|,?\s*\b)"
 
 
 class Timing(NamedTuple):
@@ -63,7 +65,10 @@ def take_timing(text: str, today: date) -> Timing:
         if due is None:
             due, text = take_date(text, today)
         note, text = _take_edge(_VAGUE, text)
-        notes += [note] if note and not (due and note in ("sometime", "later", "soon")) else []
+        is_nothing = re.search(r"\bno\b.*\bda|\bno deadline", note) or (
+            due and note in ("sometime", "later", "soon")
+        )
+        notes += [note] if note and not is_nothing else []
     said = " ".join(notes)
     if due is None and _REPEATED.search(said):
         every_day = re.search(
@@ -74,6 +79,25 @@ def take_timing(text: str, today: date) -> Timing:
     if due is None and re.match(r"in .+(?:hour|minute)", said):
         due = today
     return Timing(due, said, text)
+
+
+def without_old_date(text: str) -> str:
+    """A text without the date that another one replaces: "Friday, not Thursday"."""
+    return _OLD_DATE.sub(" ", text)
+
+
+_SOME_DAY = rf"(?:the |on )*(?:{_DAY}|{_SHORT_DAY}|today|tomorrow|(?:{_NTH})|\d{{1,2}}(?= (?:of )?(?:{_MONTH})))(?: (?:of )?(?:{_MONTH}))?\b"
+_OLD_DATE = pattern(
+    rf"(?:(?<=\w),? (?:and )?(?:not|instead of|rather than) (?:for |by )?{_SOME_DAY}|\bnot {_SOME_DAY},? (?:but )?(?=\w)| from {_SOME_DAY}(?= (?:to|until|till)\b))"
+)
+_DATED_DAY = pattern(
+    rf"\b(?:on )?(?:{_DAY}),? (?:the )?(?=(?P<nth>{_NTH})\b|\d{{1,2}} (?:of )?(?:{_MONTH})\b|(?:{_MONTH}) \d)"
+)
+
+
+def one_date(text: str) -> str:
+    """A text in which "Thursday, March 19" is one date, not two."""
+    return _DATED_DAY.sub(lambda found: "on the " if found["nth"] else "on ", text)
 
 
 def take_span(text: str) -> int | None:
@@ -198,7 +222,8 @@ def _week_after(match: re.Match[str], today: date) -> date:
 
 
 def _weekday(match: re.Match[str], today: date) -> date:
-    day = next(name for name in _DAYS if name.startswith(match["day"].lower()[:3]))
+    said = match["day"] or match.groupdict().get("last", "")
+    day = next(name for name in _DAYS if name.startswith(said.lower()[:3]))
     if (match["which"] or "").lower() == "next":
         return today - timedelta(days=today.weekday()) + timedelta(days=7 + _DAYS.index(day))
     return _next(day, today)
@@ -265,6 +290,7 @@ _FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
     (rf"(?P<count>{_COUNT}) (?P<unit>{_UNIT}) from (?:now|today)", _counted),
     (rf"(?:a|one) week (?:from|on) (?P<day>{_DAY})", _week_after),
     (rf"(?P<day>{_DAY}) week", _week_after),
+    (rf"(?P<day>{_DAY}) (?:of )?(?P<which>next) week", _weekday),
     (r"(?:the )?day after tomorrow", _in_days(2)),
     (r"tomorrow(?: (?:morning|afternoon|evening|night|eod))?", _in_days(1)),
     (
@@ -283,10 +309,10 @@ _FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
     ),
     # Short names only where nothing else can be meant: "sun cream" is no Sunday.
     (
-        r"(?:(?<=on )|(?<=by )|(?<=due )|(?P<which>this|next) )(?P<day>mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)",
+        rf"(?:(?:(?<=on )|(?<=by )|(?<=due )|(?<=to )|(?<=until )|(?<=for )|(?P<which>this|next) )(?P<day>{_SHORT_DAY})|(?P<last>{_SHORT_DAY}){_NO_NAME})",
         _weekday,
     ),
     (rf"before (?P<month>{_MONTH})", _before_month),
-    (rf"(?:on|by|for|to|before|until|till) the (?P<number>{_NTH})", _day_of_month),
+    (rf"(?:on|by|for|to|before|until|till|make (?:it|that)) the (?P<number>{_NTH})", _day_of_month),
 )
 """The forms of a date, the more telling ones first."""

@@ -62,8 +62,9 @@ def _are_several(items: Sequence[str], today: date) -> bool:
     if len(items) < 2 or any(quoted(item) for item in items):
         return False
     timings = [take_timing(item, today) for item in items]
-    return all(timing.due and timing.rest for timing in timings) or all(
-        begins_with_deed(item) and " " in item and not _REFERS_BACK.search(item) for item in items
+    return not any(_REFERS_BACK.search(item) for item in items) and (
+        all(timing.due and timing.rest for timing in timings)
+        or all(begins_with_deed(item) and " " in item for item in items)
     )
 
 

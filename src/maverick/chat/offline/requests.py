@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from maverick.chat.offline.dates import take_timing
+from maverick.chat.offline.dates import one_date, take_timing, without_old_date
 from maverick.chat.offline.grammar import clauses, is_question, is_taken_back, read_sentence, small_talk
 from maverick.chat.offline.wording import pattern, plain_end, plain_request, quoted, take_priority
 from maverick.providers.offline import RequestedCall
@@ -122,7 +122,7 @@ _NO_TITLE = pattern(
     r"|\b(?:to|the|a|an|of|from|my|or|not|really|very)$|\b(?:mark|make|set|move) (?:it|that|them)\b"
     r"|^(?:and|or|but|to|of|another|is|are|not|what|when|which|who|how|why|if|whether|day before|day after)\b|, (?:no|not|but|actually|wait|sorry)\b"
     r"|^(?:note|description|comment|details?) (?:to|for) |\b(?:maybe|perhaps)\b|^(?:go|run|leave)(?:,|$)|^(?:admit|confess|say|be (?:nice|fine|honest))\b|[-,(] ?(?:high|medium|low|mon|tue|wed|thu|fri|sat|sun)\b"
-    r"|^(?:also|both|it|them)\b|\bboth$|\b(?:instead of|at the latest)\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
+    r"|^(?:also|both|it|them)\b|[,;]| - |\b(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:next|this) (?:week|month)|high|low|prio|urgent|i|i'm|we|we're|he|she|they|but|because|starting|same (?:day|time|date|priority))\b|\bboth$|\b(?:instead of|at the latest)\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
 )
 
 
@@ -131,6 +131,7 @@ def _changes(calls: Sequence[RequestedCall]) -> list[RequestedCall]:
 
 
 def _sentence(said: str, answered: str, today: date) -> Reading:
+    said = said if quoted(said) else without_old_date(one_date(said))
     if corrected := _CORRECTED.fullmatch(said):
         return _instead(corrected["first"], corrected["instead"], answered, today)
     calls: list[RequestedCall] = []

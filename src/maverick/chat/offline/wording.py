@@ -15,11 +15,12 @@ def pattern(text: str) -> re.Pattern[str]:
 
 QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?:(?<=\s)|^)['‘](.+?)['’](?=[\s,.!?:;]|$)")
 _PRIORITY = pattern(
-    r",?\s*(?:-\s*)?\b(?P<said>(?:(?:with|at|of|as|a|an|and|it's|it is|this is|that's|which is|make it|very|really|super|so|quite|pretty|extremely)\s+)*)"
+    r",?\s*(?:-\s*)?\b(?P<said>(?:(?:with|at|of|as|a|an|and|it's|it is|this is|that's|which is|(?:make|put|set|mark) (?:it|that)|very|really|super|so|quite|pretty|extremely)\s+)*)"
     r"(?:(?:priority|prio)\s*(?:is|:|=|of)?\s*(?P<after>high|medium|normal|low)"
     r"|(?P<before>high|highest|top|medium|normal|low|lowest)[\s-]+(?:priority|prio|importance)"
     r"|(?P<mild>not (?:urgent|important))|(?P<urgent>urgent|important|asap|as soon as possible))\b"
 )
+_LEVEL_ALONE = pattern(r"(?:,|\()\s*(high|medium|low)\s*(?=$|,|\)|and\b)\)?")
 _POLITE = pattern(
     r"^(?:(?:please|pls|plz|kindly|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday|probably|plus|hmm+|uh|um|ah|oops|whoops|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.\s]+)*"
     r"(?:(?:can|could|would|will|may) (?:you|u|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you to\s+|to\s+(?!finish|complete|close))|"
@@ -150,7 +151,10 @@ def take_priority(text: str) -> tuple[str | None, str]:
     """The priority a text names, and the text without it."""
     found = next((each for each in _PRIORITY.finditer(text) if not _is_adjective(text, each)), None)
     if found is None:
-        return None, text
+        alone = _LEVEL_ALONE.search(text)
+        return (
+            (alone[1].capitalize(), _LEVEL_ALONE.sub(" ", text, count=1).strip()) if alone else (None, text)
+        )
     rest = f"{text[: found.start()].rstrip(' ,:(')} {text[found.end() :].lstrip(' ,:)')}".strip()
     word = (found["after"] or found["before"] or "").lower()
     if found["urgent"] or word in ("high", "highest", "top"):
