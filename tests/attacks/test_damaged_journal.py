@@ -206,6 +206,16 @@ async def test_a_damaged_index_costs_nothing_and_what_tools_have_written_is_save
 
 
 @pytest.mark.requirement("JOURNAL-DAMAGE")
+@pytest.mark.parametrize("percent", [75, 90])
+def test_of_a_file_that_is_cut_off_what_is_left_is_saved(damaged: Path, percent: int) -> None:
+    os.truncate(damaged, damaged.stat().st_size * percent // 100)
+
+    _, report = saved(damaged)
+
+    assert report.whole + sum(run.entries > 0 for run in report.damaged) > 0
+
+
+@pytest.mark.requirement("JOURNAL-DAMAGE")
 def test_nothing_is_repaired_in_place_or_over_another_file(damaged: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.db").write_text("mine")
 
@@ -221,7 +231,7 @@ def test_a_file_of_another_kind_leaves_no_copy(tmp_path: Path) -> None:
     letter = tmp_path / "letter.txt"
     letter.write_text("Dear Ana, " * 1_000)
 
-    with pytest.raises(JournalDamagedError):
+    with pytest.raises(JournalDamagedError, match="from a backup"):
         repair(letter, tmp_path / "copy.db")
 
     assert [file.name for file in tmp_path.iterdir()] == ["letter.txt"]

@@ -111,9 +111,14 @@ def repair(source: str | Path, copy: str | Path) -> Repair:
         ) from error
     try:
         with closing(open_database(str(path), 1.0)) as db:
+            db.text_factory = _decoded
+            db.execute("PRAGMA writable_schema = ON")  # SQLite then reads on in a file that is cut off
             db.execute("ATTACH ? AS damaged", (f"{Path(source).absolute().as_uri()}?mode=ro",))
+            lost = list(
+                _copy_tables(db)
+            )  # in no transaction: after a page that cannot be read, it could write nothing
+            db.execute("DETACH damaged")
             db.execute("BEGIN")
-            lost = list(_copy_tables(db))
             found = [*_save_records(db), *_cut_back(db)]
             _drop_approvals(db)
             db.execute("DELETE FROM words WHERE run_id NOT IN (SELECT run_id FROM runs)")
@@ -123,9 +128,15 @@ def repair(source: str | Path, copy: str | Path) -> Repair:
             db.execute("DELETE FROM blobs WHERE sha256 NOT IN (SELECT sha256 FROM run_blobs)")
             whole = db.execute("SELECT count(*) FROM runs WHERE reason != ?", (DAMAGED,)).fetchone()[0]
             db.execute("COMMIT")
-    except (sqlite3.Error, UnicodeDecodeError) as error:
+    except sqlite3.Error as error:
         path.unlink()
-        raise journal_error(str(source), "read", error) from error
+        told = journal_error(str(source), "read", error)
+        if isinstance(told, JournalDamagedError):  # whose advice is this repair
+            problem = (
+                f"Nothing can be read of the journal {str(source)!r}: {error}. Restore it from a backup."
+            )
+            told = JournalDamagedError(problem, cause=error)
+        raise told from error
     except BaseException:
         path.unlink()
         raise
@@ -133,6 +144,11 @@ def repair(source: str | Path, copy: str | Path) -> Repair:
 
 
 # Copying --------------------------------------------------------------------------------------------------------
+
+
+def _decoded(text: bytes) -> str:
+    """A text of a damaged file; one that is not valid UTF-8 is no reason to give up the rest."""
+    return text.decode(errors="replace")
 
 
 def _copy_tables(db: sqlite3.Connection) -> Iterator[str]:
@@ -147,7 +163,8 @@ def _copy_tables(db: sqlite3.Connection) -> Iterator[str]:
             yield name
     for name, sql in tables.items():
         if name not in _OWN:
-            db.execute(sql)
+            with suppress(sqlite3.Error):  # then none of it is copied
+                db.execute(sql)
         if not _copy_table(db, name):
             yield name
     ours = {row[0] for row in db.execute("SELECT name FROM main.sqlite_master")}
