@@ -13,7 +13,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from maverick.chat.matching import KNOWN_TASKS
 from maverick.chat.offline import Kind, meaning_of
+from maverick.chat.offline.wording import listed
+from maverick.chat.tables import Task
 
 TODAY = date(2026, 3, 4)
 """The Wednesday on which all of it is said."""
@@ -27,12 +30,21 @@ class Utterance:
     before: str = ""
 
     def understood(self) -> Any:
+        KNOWN_TASKS.set([Task(user_id="ana", title=title) for title in self._titles()])
         meaning = meaning_of(self.say, self.after, self.before, TODAY)
         if meaning.kind is Kind.UNSURE:  # nothing is done before it is answered
             return Kind.UNSUPPORTED.value
         if meaning.kind is not Kind.REQUEST:
             return meaning.kind.value
         return [[call.tool_name, _telling(call.arguments)] for call in meaning.calls]
+
+    def _titles(self) -> set[str]:
+        """The tasks on the list: those that are meant, and those that were shown."""
+        asked = [] if isinstance(self.do, str) else [arguments for _, arguments in self.do]
+        named = [str(each[name]) for each in asked for name in ("task", "about") if name in each]
+        each = [title for text in named for title in re.findall(r"'(.+?)'", text) or [text]]
+        each += [title for arguments in asked for title in arguments.get("except_tasks", ())]
+        return {_telling({"task": title})["task"] for title in (*each, *listed(self.after))}
 
     def expected(self) -> Any:
         if isinstance(self.do, str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from contextvars import ContextVar
 from datetime import date
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
@@ -35,6 +36,11 @@ _EXCEPT = re.compile(r"\b(?:not|but|except|never|without)\b", re.IGNORECASE)
 """Words that turn a request round: then only the very title counts."""
 _AND = re.compile(r"\s*[,;&]\s*(?:and\s+)?|\s+and\s+", re.IGNORECASE)
 _TITLES = re.compile(r"'(.+?)'(?=,| and |$)")
+KNOWN_TASKS: ContextVar[Sequence[Task]] = ContextVar("known_tasks", default=())
+"""The tasks of the user who is answered, for a model that reads no lists."""
+_NUMBERS = {
+    word: str(n) for n, word in enumerate(("one", "two", "three", "four", "five", "six", "seven"), start=1)
+}
 _SIMILAR_WORD = 0.82
 """How similar a misspelt word has to be."""
 _INCIDENTAL = frozenset(
@@ -154,6 +160,29 @@ def _same(one: str, other: str) -> bool:
         return False
     is_part = other.startswith(one) or one.startswith(other)
     return is_part or SequenceMatcher(None, one, other, autojunk=False).ratio() >= _SIMILAR_WORD
+
+
+def meaningful(title: str) -> list[str]:
+    """The words that tell a task from others."""
+    return [plain_word(word) for word in _words(title)]
+
+
+def plain_word(word: str) -> str:
+    """A word as it is compared with others, without case and accents."""
+    plain = _plain(word.replace("-", "").removesuffix("'s").removesuffix("’s")).replace(" ", "")
+    return _NUMBERS.get(plain, plain)
+
+
+def is_same_word(said: str, word: str) -> bool:
+    """Whether a word that was said is one of a title: in another form, or misspelt."""
+    if said in _FILLERS or (said != word and said.endswith(("ed", "ing")) and not word.endswith(said[-2:])):
+        return said == word
+    if (
+        said[:1] != word[:1] or abs(len(said) - len(word)) > 4
+    ):  # nearly all words: a long list is to take no time
+        return False
+    is_swapped = len(said) > 3 and said[0] == word[0] and sorted(said) == sorted(word)
+    return is_swapped or _same(said, word)
 
 
 def _words(text: str) -> list[str]:

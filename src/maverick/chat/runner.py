@@ -26,10 +26,12 @@ from maverick.chat.contract import (
     ToolCallRecord,
 )
 from maverick.chat.database import SessionFactory, owned_session
+from maverick.chat.matching import KNOWN_TASKS
 from maverick.chat.prompt import CHAT_LIMITS, MESSAGE_LENGTH, REMEMBERED_MESSAGES, chat_agent
 from maverick.chat.reply import compose, explain
 from maverick.chat.streaming import FilteredEvents, SentenceFilter
-from maverick.chat.tables import storable
+from maverick.chat.tables import Task, storable
+from maverick.chat.tasks import TaskStore
 from maverick.chat.tool_server import MCPToolServer
 from maverick.exceptions import (
     LeaseLostError,
@@ -106,6 +108,7 @@ class AgentRunner:
             from maverick.chat.offline import TaskModel  # here, since a real model does without it
 
             client = TaskModel()
+        self._shows_tasks = getattr(client, "needs_tasks", False)
         self._max_tokens = request_defaults(client).config.max_tokens or 0
         self._thinks = model_info(client, model or own_model(client)).thinks
         self._executor = AgentExecutor(client, journal=journal)
@@ -157,6 +160,8 @@ class AgentRunner:
                 async with asyncio.timeout_at(deadline):
                     if not is_given:
                         await run_in_thread(self._check_message, context, message, request_id and run_id)
+                    if self._shows_tasks:
+                        KNOWN_TASKS.set(await run_in_thread(self._tasks_of, context.user_id))
                     agent = await self.agent(context.user_id)
                 text = SentenceFilter(message)
                 events = FilteredEvents(text, pure_tools(agent), on_activity, filtered=filtered)
@@ -297,6 +302,10 @@ class AgentRunner:
             ConfirmationStore(session, context.user_id, context.conversation_id).check_message(
                 message, request
             )
+
+    def _tasks_of(self, user_id: str) -> list[Task]:
+        with owned_session(self._session_factory, user_id) as session:
+            return TaskStore(session, user_id).find()
 
     def _timed_out(self, answer: AgentResult, cause: Exception) -> AnswerTimeoutError:
         has_acted = answer.has_tool_calls

@@ -30,9 +30,11 @@ _REPEATED = pattern(
 )
 _HOUR = rf"(?:\d{{1,2}}(?:[:.]\d{{2}})?|(?:half past |quarter (?:to|past) )?(?:{'|'.join(_COUNTS)}|\d{{1,2}}))(?:ish)?"
 _CLOCK = r"(?:\d{1,2}(?:[:.]\d{2})?\s*(?:-|–|to)\s*)?(?:(?:\d{1,2}(?:[:.]\d{2})?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\s*(?:am|pm|a\.m\.|p\.m\.|o'clock)|\d{1,2}:\d{2})"
+_ADDRESS = rf"\s+(?!(?:on|by|and|or|with|for|from|to|about|in|at|so|but|because|if|then|please|sharp|every|each|this|next|the|to(?:day|morrow|night)|daily|{_DAY}|{_SHORT_DAY}|{_MONTH})\b)[a-z]"
+"""What follows a number that is no hour: "at 12 Elm Street"."""
 _TIME = pattern(
-    rf"(?:^|,?\s+)(?:(?:at|around|about|before|after|by|from|between|@)\s*)?(?:{_CLOCK}|(?:(?<=at )|(?<=@)){_HOUR}|noon|midnight|first thing"
-    r"|(?:(?<=at )|(?<=before )|(?<=after ))(?:lunch(?:time)?|dinner(?:time)?|breakfast)|(?:(?<=before )|(?<=after ))(?:work|school)"
+    rf"(?:^|,?\s+)(?:(?:at|around|about|before|after|by|from|between|@)\s*)?(?:{_CLOCK}|(?:(?<=\bat )|(?<=@)){_HOUR}(?!{_ADDRESS})|noon|midnight|first thing"
+    r"|(?:(?<=\bat )|(?<=before )|(?<=after ))(?:lunch(?:time)?|dinner(?:time)?|breakfast)|(?:(?<=before )|(?<=after ))(?:work|school)"
     rf"|in the (?:morning|afternoon|evening)|in (?:half an hour|(?:{_COUNT}) (?:hour|minute)s?))(?=\s|,|$)"
 )
 _VAGUE = pattern(
@@ -81,6 +83,20 @@ def take_timing(text: str, today: date) -> Timing:
     return Timing(due, said, text)
 
 
+def take_all(text: str, today: date) -> tuple[list[date], str, str]:
+    """The dates in a text, the time of day and how often, and the text with a ``D`` for each date."""
+    text = without_old_date(text)
+    notes = [found[0].strip(" ,") for kind in (_REPEATED, _TIME) for found in kind.finditer(text)]
+    for note in notes:
+        text = text.replace(note, " ", 1)
+    days: list[date] = []
+    while len(days) < 4 and (found := _first(text, today)) is not None:
+        days.append(found[0])
+        start, end = found[1]
+        text = f"{text[:start]} D {text[end:]}"
+    return days, " ".join(notes), text
+
+
 def without_old_date(text: str) -> str:
     """A text without the date that another one replaces: "Friday, not Thursday"."""
     return _OLD_DATE.sub(" ", text)
@@ -104,6 +120,31 @@ def take_span(text: str) -> int | None:
     """How many days "two weeks" or "by another day" are; about as many, for months."""
     found = _SPAN.fullmatch(text.strip())
     return None if found is None else (_counted(found, date.min) - date.min).days
+
+
+class Span(NamedTuple):
+    """How much later something is to be, and the text without it."""
+
+    days: int
+    rest: str
+
+
+def find_span(text: str) -> Span | None:
+    """How many days later, or earlier, a text moves something: "back by one day", "a week earlier"."""
+    found = _MOVED_BY.search(text)
+    is_forward = re.search(r"\bforward\b", text, re.IGNORECASE) and not re.search(
+        r"\b(?:bring|pull)\b", text, re.IGNORECASE
+    )
+    if found is None or is_forward:
+        return None  # "push it forward" is earlier for some, and later for others
+    days = (_counted(found, date.min) - date.min).days
+    is_earlier = re.search(r"\b(?:earlier|sooner|ahead|before)\b|\b(?:bring|pull)\b", text, re.IGNORECASE)
+    return Span(-days if is_earlier else days, f"{text[: found.start()]} {text[found.end() :]}")
+
+
+_MOVED_BY = pattern(
+    rf"\b(?:by )?(?P<count>{_COUNT})(?: more| extra)? (?P<unit>{_UNIT})\b(?: (?:later|earlier|sooner|back|ahead))?"
+)
 
 
 def when_last(text: str, today: date) -> str:

@@ -106,7 +106,7 @@ _ASKS = pattern(
     r"do (?:i|we|you|they)|will (?:i|we|it)|if|whether|(?:remind|tell) me (?:what|when|which|who|how|if|whether))\b"
 )
 _ASKS_FOR = pattern(
-    r"(?:(?:please|hey|hi|ok|okay|so|and|oh|ah|oops|sorry|hmm+|wait|no|well|actually|maverick)[,.! ]+)*(?:can|could|would|will) (?:you|u|we|i)\b|.*\b(?:please|pls)\b|let(?:'s| me)\b"
+    r"(?:(?:please|hey|hi|ok|okay|so|and|oh|ah|oops|sorry|hmm+|wait|no|well|actually|maverick)[,.! ]+)*(?:can|could|would|will) (?:you|u|we|i)\b|.*\b(?:please|pls|(?:can|could|would|will) you)\b|(?:can|could) .+ be \w+ed\b|let(?:'s| me)\b"
 )
 _COMMANDS = re.findall(
     r"\w+", "add remind delete remove complete mark finish show rename postpone reschedule"
@@ -126,7 +126,7 @@ _ABOUT = pattern(
 )
 _JOINT = pattern(
     rf"(?:(?:[,;.:]\s*|\s+)(?:and|then|and then|also|but|plus)\s+|[,;.:]\s*)(?:please\s+|also\s+|then\s+)*"
-    rf"(?=(?:(?:{_VERBS}|postpone|reschedule|prioriti[sz]e|call it)\b|(?:i )?(?:need|have|must|got) to\b"
+    rf"(?=(?:(?:{_VERBS}|postpone|reschedule|prioriti[sz]e|call it)\b|(?:(?:on )?\w+day |tomorrow )?(?:i )?(?:need|have|must|got) to\b"
     r"|(?:i(?:'ve| have)?|it's|it is|they're)\b|(?:due|high priority|low priority)\b|[^,;]{2,40}?(?:->|→)))|,?\s+but\s+(?!not\b)"
 )
 _EXCEPT = pattern(
@@ -154,7 +154,7 @@ _PARTS = {
     "did": "(done|finished|completed|did)",
     "note": "(add|create|insert|enter|jot down|write down|note down|note|put down|record|save|log"
     "|make [me ]a note[ of]|take [a ]note[ of]|set a reminder|include)",
-    "remind": "(remind me|remember|(don't|do not) [let me ]forget|make sure|help me remember)",
+    "remind": "((remind|remember) me|remember|(don't|do not) [let me ]forget|make sure|help me remember)",
     "which": r"(these|the following|the|some|several|a few|\w+)",
     "state": "(open|pending|completed|finished|done|overdue|urgent|important|(high|medium|low)(-| )priority|remaining|late)",
     "past": rf"((?!(need|feed|seed|speed|indeed|shed|bed|red|embed)\b)\w\w+ed|{'|'.join(BASE_FORMS)})",
@@ -203,9 +203,9 @@ _LOOKING = ("list", "look_up")
 """The readers that change nothing."""
 _GRAMMAR = r"""
 # Undoing.
-undo:           (?!(add|create|new|remind|remember|put|rename|delete|complete|mark)\b)(.*\b|)undo\b(,? (it|that|this|those|both|them|please|sorry|again|now|the|my|your|last|one|change|thing|action|step|command|request|deletion|addition|completion|delete|what|i|you|just|did))*
+undo:           (?!(add|create|new|remind|remember|put|rename|delete|complete|mark)\b)(.*\b|)undo\b(,? (it|that|this|those|both|them|please|sorry|again|now|the|my|your|last|one|change|thing|action|step|command|request|deletion|addition|completion|delete|what|i|you|just|did))*[,? (i|we|because|since|it's|it was|that's|that was|not|wrong) (?!(?:.*\b)(add|remind|delete|remove)\b).*]
 undo_change:    undo [what you did to |the change to |[the ](deletion|completion|addition|renaming) of |(adding|deleting|removing|completing|renaming|moving) ]{task}
-undo:           [(oops|sorry|wait|no|hmm|oh),? ][i ](take|bring|put|get|change|give[ me]|want|need) (that|it|them|this) back[ again]
+undo:           [(oops|sorry|wait|no|nah|nope|hmm|oh|damn|argh|ugh|actually|ah)( no| dear)?,? ][i (need|want|meant to keep) (it|that)[ after all], ][i |please |can you |could you ](take|bring|put|get|change|give[ me]|want|need) (that|it|them|this|that one) back[ again|[ on] the list|,? please]
 undo:           [(oops|sorry|wait|no|hmm|oh),? ](restore|revert|reverse|roll back|take back) (it|that|this|them|(the|my) last .*)
 undo:           i (didn't|did not) mean (that|it|to[ do (that|it)])
 add:            note to self ?(:|,|-)? ?{what}
@@ -224,60 +224,14 @@ reopen_all:     (re-?open|unmark|uncheck) {all}{of_mine}
 # One task, but which?
 delete_which:   {remove}[ (a|one) [of my ]tasks?]
 complete_which: (complete|finish|tick off|check off)[ (a|one) [of my ]tasks?]
-# One task: its values.
-undate:         (remove|clear|delete|drop|unset) [the ]{deadline} (of|from|for|on) {task}
-undate:         {task} has no {deadline}[ any ?more]
-rename:         rename {task} (to|as|into) {title}
-rename:         (change|set|update|edit) [the ](title|name) of {task} to {title}
-rename_quoted:  (change|update|edit) .+ (to|into) .+
-rename:         (call|name) (?P<task>it|that|this) {title}
-postpone:       {postpone} {task} [back |forward |out |off ]{span}[ (later|earlier|forward|back)]
-postpone:       (extend|give|push back|move) [the {deadline} (of|for|on) ]{task} {span}
-postpone:       (give me|i need|i want) (?P<span>(a|another|an extra|\w+ more) \w+) (for|on|to) {task}
-grade:          (set|change|raise|lower|bump|update) [the ]priority (of|for|on) {task} to {level}
-raise:          (raise|increase|up) [the ]priority (of|for|on) {task}
-raise:          (prioritise|prioritize) {task}
-lower:          (lower|reduce|decrease) [the ]priority (of|for|on) {task}
-lower:          (deprioritise|deprioritize) {task}
-calm:           {subject} (isn't|is not|aren't|are not) {urgent} (any ?more|any longer|now)
-calm:           {subject} (is|are) no longer {urgent}
-grade:          {subject} (is|are) [now ][a |very |really |super |so |quite |pretty |extremely ]{level}
-reschedule:     (set|change|update|move) [the ]{deadline} (of|for|on) {task} (to|for|until) {when}
-reschedule:     {postpone} {task} [back |forward |out |off ][from .+? ](to|until|till|for|by) {when}
-reschedule:     {subject}['s| is| are| was| got| has| have| has been| have been] [now |been ](moved|pushed back|pushed|postponed|rescheduled|delayed|shifted) (to|until|till) {when}
-reschedule:     {subject} (is|are) [now |actually ](on|for) {when}
-reschedule:     {subject} can wait (until|till|for) {when}
-reschedule:     {subject} (must|has to|have to|needs to|need to|should) be (?P<done>(?!done|finished|completed){participle}) (by|on|before|until) {when}
-reschedule:     put (?P<task>(the|my) (?!.*\b(out|away|up|down|together)\b).{2,30}) (on|for) {when}
-alter:          (make|set|mark|bump|change|give|move|put|update|turn|upgrade|downgrade|raise|lower) (?!a\b|an\b|another\b|me\b){what}
-reschedule:     {subject} (is|are|should be|must be|has to be|needs to be|needs?) [now |actually ](due|done|finished|doing|to be done) [on |by ]{when}
-reschedule:     the {deadline} (for|of) {task} is [on |now ]{when}
-reschedule:     {subject}('s| is| are| isn't| aren't) [not |now |actually |only ]due [until |till |on |by ]{when}
-reschedule:     (give me|i need|i have) (until|till) {when} (for|on|to do|to finish) {task}
-rename:         (change|update|edit) {task} (to|into) {title}
-rename:         {task} should (say|be called|read) {title}
-# One task: done or not.
-reopen:         (re-?open|unmark|uncheck|untick|unfinish|uncomplete) {task}
-reopen:         (mark|set) {task} [back ](as|to) (not [yet ]{done}|undone|incomplete|open|pending|unfinished)
-reopen:         {task} (isn't|is not|wasn't|is still not|hasn't been|aren't|are not) {done}[ yet| after all]
-reopen:         i (haven't|have not|didn't|did not|never) [actually ]({did}|do|finish|complete) {task}[ yet| after all]
-reopen:         i('m| am) not [yet ](done|finished) with {task}[ yet]
-reopen:         i (haven't|have not|didn't|did not|never) [actually ](?P<task>(?!(mean|say|ask|want|know|think)\b)\w+ .+?)[ yet| after all][, (so )?[please ]put it back]
-complete:       [.+(,|;) [so |and |please ]]{tick} {task} [off ][as |to |off as |off ][be ]{done}
-complete:       (tick|check|cross|strike|mark)[ off| out] {task}( off| out)
-complete:       {subject}['s been|'s| is| are| has been| have been| was| were| got] [now |all |already |finally ]({done}|{settled})
+# One task that is not on the list, as the tool will say.
+reschedule:     {postpone} {task} [back |forward |out |off ](to|until|till|for|by) {when}
+reopen:         (re-?open|unmark|uncheck|untick) {task}
+complete:       {tick} {task} [off ][as |to |off as |off ][be ]{done}
 complete:       (tick off|check off|cross off|cross out|strike off|mark off|tick|complete|close[ out]|finish[ up]) {task}
+complete:       {subject}['s been|'s| is| are| has been| have been| was| were| got] [now |all |already |finally ]({done}|{settled})
 complete:       [i['m| am|'ve| have| just| have just|'ve just] ][already ]{did} [with |doing ]{task}
-complete:       i['ve| have][ already| just| now| finally] got (?!to\b)[the |some ]{task}
-complete:       (got|grabbed|picked up) (?!to\b)[the |some ]{task}
-complete_deed:  [i['ve| have][ already| just| now| finally] ](?!{wish}|read (me|out)\b)(?P<done>{past}) {task}[ {lately}]
-complete:       {subject} ?(:|-|=) ?({done}|check)
-complete:       {subject} ?(:|-|=)? ?(✓|✔|✅|☑)
-complete_deed:  {subject}['s been|'s| is| are| has been| have been| was| were| got] [now |all |already |finally ](?P<done>{participle})
-complete:       (?!(what|which|who|how|anything|is|are|show|list|add)\b)(?P<task>\w+[ \w+][ \w+]) (done|finished)
-# One task: away with it.
-delete:         take {task} off[ (my|the) .*list]
-delete:         i (don't|do not|no longer) (need|want|have) [to [do ]]{task}[ any ?more| any longer]
+rename:         rename {task} (to|as|into) {title}
 delete:         {remove} {task}
 # Looking.
 look_up:        do (i|we) [still |really |even ](have|need) to [do ]{task}
@@ -294,9 +248,9 @@ list:           [remind me ](what|which|how many|when)\b.*
 list:           [is there |are there |is |are |do i have |have i [got ]|did i ](any|any ?thing|something)\b.*
 list:           (let me see|i want to see|i'd like to see|can i see|may i see)\b.*
 list:           [all |my |only |just ][the |my ]{state}\b.*{tasks}
-reschedule:     (?P<task>(?!{wish})(the |my )?\w+[ \w+]) (to|until|till) {when}
 # Adding.
 add:            (put|pop|stick) (?P<what>(?='|\"|“|‘).+)
+add_listed:     [(add|create|make|note|put|remind me)\b ?]{what}
 add_several:    (add|create|make|new)[ {which}] [new ](tasks|todos|items|things)[ to (my|the) list] ?(:|,|-) ?{what}
 add_several:    (two|three|four|five|six|\d|some|a few|several) (things|tasks|todos)[ to do][ (?P<when>(for|by|on) .+?)] ?: ?{what}
 add:            [i('d like| would like| want| need) to ]{note}[ that][ i {must}]\b ?:? ?(?P<what>.*)
@@ -306,13 +260,17 @@ add:            [a ]new ?:? ?{what}
 add:            i('d like| would like| want| need) (a|another) (task|to-?do|reminder) {what}
 add:            [super |very |really ](?P<what>(urgent|important|high priority|low priority) ?(:|-) ?.+)
 add_dated:      (?P<when>today|tonight|tomorrow|this weekend|[on |for ](sun|mon|tues|wednes|thurs|fri|satur)day) ?(:|-) ?{what}
+add_placed:     (put|stick|pop|chuck|throw|pencil|slot|squeeze|get|jot) {what} (in|down|on)[ (?P<when>(for|on|by|at|as) .+)]
+add:            (chuck|stick|pop|throw|put|set|make|give me|i need|i want|send me) a (reminder|note)[ in] (for|to|about|of) {what}
+add:            i('d| would) like to be reminded (to|about|of) {what}
+add:            i (keep forgetting|always forget|still need|nearly forgot|almost forgot|mustn't forget|can't forget|better|had better|'d better|am supposed|'m supposed) [to ]{what}
 add:            (put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) (my|the|our|there)\b.*)
 add_whole:      remind (?!(me|us|to|that|about|of|on|at|every|myself)\b).+
 add:            {remind}[ to| 2| about| of| that i {must}|:] {what}
 add:            (i|we)['ve| have] [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}
 add:            (?!we (\w+ )?(should|ought))(i|we) [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}
 add:            (gotta|must|need to|have to) {what}
-schedule:       (schedule|plan|book) {what}
+schedule:       (schedule|plan) {what}
 add_deed:       {what}
 """
 """What is understood: a sentence a line, after the name of its reader, the more telling ones first."""

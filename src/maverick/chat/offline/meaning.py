@@ -107,7 +107,7 @@ _ALSO = pattern(r"(?:oh,? )?(?:and|also|plus) (?P<task>(?:the|my) .+)")
 def _other_task(said: str, answered: str, said_before: str, today: date) -> Meaning | None:
     """The change that was just made, for another task: "no, I meant the plants", or "and the plants"."""
     also = _ALSO.fullmatch(plain_end(said)) if answered.startswith("Updated!") else None
-    meant = also or _MEANT.fullmatch(plain_end(said))
+    meant = also or _MEANT.fullmatch(re.sub(r",? not (?:the|my) [\w ]+$", "", plain_end(said)))
     is_changed = answered.startswith(("Great! I've marked", "Updated!"))
     if meant is None or not (is_changed or _ASKED_DELETE.match(answered)):
         return None
@@ -210,8 +210,9 @@ def _answer_to_question(said: str, answered: str, said_before: str, today: date)
         again = _asked_back(said_before, "", today)
         # A yes does what the question said, or nothing: the guess may have leant on what came before it.
         offered = _guess(said_before, "", today) if again and again.words == asked[0] else ()
-    rather = _RATHER.fullmatch(plain_request(said)) if offered else None
-    if rather and (instead := understand(rather["instead"], answered, today)):
+    rather = _RATHER.fullmatch(said.strip()) if offered else None
+    instead = understand(rather["instead"], answered, today) if rather and len(said.split()) > 2 else None
+    if instead and not any(call in offered for call in instead):
         return Meaning(Kind.REQUEST, instead)
     return _decided(said, offered) if offered else None
 
@@ -224,7 +225,8 @@ def _decided(said: str, calls: Sequence[RequestedCall]) -> Meaning | None:
 
 
 _RATHER = pattern(
-    r"(?:hmm+|oh|no|nope|nah|actually|wait|never ?mind|don't|stop)\b.*?[,.!;]+ (?:just |rather |instead )*(?P<instead>\w.+)"
+    r"(?:(?:hmm+|oh|no|nope|nah|actually|wait|never ?mind|stop|(?:please )?(?:don't|do not)(?: delete| remove| do)?(?: it| that| them)?|i(?:'ve)? changed my mind|"
+    r"just|only|rather|instead|keep it|but)\b[,.!; ]*)+(?P<instead>\w.+)"
 )
 """Something else in place of what was asked back."""
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, TypeAlias
 
-from maverick.chat.matching import BASE_FORMS
-from maverick.chat.offline.dates import find_date, take_span, take_timing
+from maverick.chat.offline.dates import find_date, take_timing, without_old_date
 from maverick.chat.offline.wording import (
+    DEED,
     QUOTED,
     begins_with_deed,
     pattern,
@@ -44,10 +44,15 @@ Reader: TypeAlias = Callable[[Heard, re.Match[str]], list[RequestedCall] | None]
 
 def add(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task to add, or several that are each in quotation marks."""
-    what = match["what"] or ""
-    items = several(title_of(what))
-    if _are_several(items, heard.today):
-        return [_added(item, heard.today) for item in items]
+    what = _BEFORE_ITEM.sub("", match["what"] or "")
+    shared = _SHARED.search(what)
+    listed = without_list(_SEPARATE.sub("", what[: shared.start()] if shared else what))
+    for items in (several(title_of(listed)), _DEEDS.split(title_of(listed))):
+        if _are_several(items, heard.today) or (shared and len(items) > 1):
+            return [_added(f"{item} {shared['values'] if shared else ''}", heard.today) for item in items]
+    each = re.split(r",?\s+and\s+(?=['\"“‘])", what)
+    if len(each) > 1 and all(len(quoted(part)) == 1 for part in each):
+        return [_added(part, heard.today) for part in each]
     if len(quoted(what)) > 1 and not title_of(QUOTED.sub("", what).replace(" and ", " ").replace(",", " ")):
         return [RequestedCall("add_task", {"title": title}) for title in quoted(what)]
     return [_added(what, heard.today)]
@@ -66,6 +71,42 @@ def _are_several(items: Sequence[str], today: date) -> bool:
         all(timing.due and timing.rest for timing in timings)
         or all(begins_with_deed(item) and " " in item for item in items)
     )
+
+
+_BEFORE_ITEM = pattern(r"^(?:(?:also|please|pls|me|another one)[ ,:]+)+(?=\S)")
+_SEPARATE = pattern(r",? (?:as|in) (?:separate|different|two|three|individual) (?:tasks|items|ones)\W*$")
+_SHARED = pattern(
+    r",? (?:both|all|each)(?: of them)?(?:,? (?:with|are|as))? (?P<values>(?:for |by |on |due |at )?[\w ]{3,30})$"
+)
+"""What is said of all the tasks before it: "…, both tomorrow"."""
+_DEEDS = pattern(rf"(?:,? and|,|;)(?: also)? (?={DEED})")
+_HEADER = pattern(
+    r"(?:an?|the|other|another|two|three|four|five|six|\d|some|a few|several|these|this|the following|new|more|tasks?|to-?dos?|items?|things?|reminders?|please|also|with|of|for me|to do)?"
+)
+
+
+def add_listed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
+    """Tasks behind a colon: what stands before it is said of all of them, as in "for Tuesday, high priority: …"."""
+    header, colon, rest = match["what"].partition(": ")
+    if not colon or quoted(match["what"]):
+        return None
+    priority, left = take_priority(without_list(header))
+    timing = take_timing(left, heard.today)
+    words = timing.rest.split()
+    is_said = match.group() != match["what"] or priority or timing.due or len(words) > 1
+    if not is_said or not all(word and _HEADER.fullmatch(word.strip(",")) for word in words):
+        return None
+    are_many = any(
+        re.match(r"(?:tasks|things|items|todos|to-dos|these|reminders)\b", word, re.IGNORECASE)
+        for word in words
+    )
+    items = several(rest)
+    items = items if are_many or _are_several(items, heard.today) else [rest]
+    level = f", {priority} priority" if priority else ""
+    return [
+        _added(f"{item}{level} {f'by {timing.due.isoformat()}' if timing.due else ''}", heard.today)
+        for item in items
+    ]
 
 
 _REFERS_BACK = pattern(r"\b(?:it|them|him|her|there|that)\b")
@@ -93,6 +134,14 @@ def add_dated(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     return [_added(f"{item} {match['when']}", heard.today) for item in each]
 
 
+def add_placed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
+    """A task to add that is "put down for Sunday"; one that is on the list is moved."""
+    if not match["when"] or _REFERS_BACK.search(match["what"]):
+        return None
+    call = _added(f"{match['what']} {match['when']}", heard.today)
+    return [call] if {"due_date", "priority"} & {*call.arguments} and "title" in call.arguments else None
+
+
 def schedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task to add, if it says when."""
     call = _added(match["what"], heard.today)
@@ -102,11 +151,12 @@ def schedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
 def add_deed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task to add, if it is something to do and says when."""
     is_clear = begins_with_deed(match["what"]) and not _NO_DEED.search(match["what"])
-    return schedule(heard, match) if is_clear else None
+    calls = add(heard, match) if is_clear else None
+    return calls if calls and all({"due_date", "priority"} & {*call.arguments} for call in calls) else None
 
 
 _NO_DEED = pattern(
-    r"^(?:bring|change|check|clear|close|finish|move|open|set(?! up)|update|make (?:the|my))\b|\byou\b"
+    r"^(?:bring|change|check|clear|close|finish|move|open|set(?! up)|update|make (?:the|my))\b|\byou\b|\b(?:less|more) (?:urgent|important)\b"
 )
 """What begins as requests about tasks do, or is said to us: "call you tomorrow"."""
 
@@ -116,10 +166,18 @@ def add_whole(heard: Heard, _match: re.Match[str]) -> list[RequestedCall] | None
     return [_added(heard.text, heard.today)]
 
 
+_REASON = pattern(
+    r",? (?:because|otherwise|so that)\b.+$|, (?:since|as|they're|they are|it's|he's|she's|we're|i'm|there's|(?:he|she|they|it|we|i|there|(?:his|her|their|our|the|my) \w+)"
+    r" (?:is|are|was|were|has|have|will|wants?|needs?|said|says|asked|told|keeps?|runs?))\b(?!.*\b(?:urgent|important|prio)).+$"
+)
+"""Why something is to be done."""
+
+
 def _added(what: str, today: date) -> RequestedCall:
     what = re.sub(r" (?:on|in|to) there\b", "", what)
     inside = quoted(what)
     priority, rest = take_priority(QUOTED.sub("", what) if inside else what)
+    rest = rest if inside else without_old_date(_REASON.sub("", rest))
     timing = take_timing(without_list(rest), today)
     if inside and not _AROUND_TITLE.fullmatch(timing.rest):  # the quotation is only a part of the title
         priority, rest = take_priority(what)
@@ -229,16 +287,6 @@ def complete(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     return [RequestedCall("complete_task", {"task": _task(heard, match["task"])})]
 
 
-def complete_deed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
-    """A task that was done, as in "the flights are booked": what was done tells one task from another."""
-    if _NOT_WHOLLY.search(match.group()) or _has_other_meaning(match):
-        return None
-    verb = re.sub("^called$", "call", match["done"])  # "called" is also how titles are introduced
-    parts = several(reference(match["task"], heard.answered))
-    each = [part if part.startswith("'") or _IS_PAST.match(part) else f"{verb} {part}" for part in parts]
-    return [RequestedCall("complete_task", {"task": " and ".join(each)})]
-
-
 def _is_ahead(said: str, today: date) -> bool:
     """Whether an imperative is about a day to come: "finish the report tomorrow" is no news of it."""
     return (
@@ -248,24 +296,6 @@ def _is_ahead(said: str, today: date) -> bool:
     )
 
 
-def _has_other_meaning(match: re.Match[str]) -> bool:
-    """Whether a statement may well not say that the user did it: "the dentist called", "the trip is cancelled"."""
-    said, verb = match.group().casefold(), match["done"].casefold()
-    if re.match(r"(?:i|we)\b", said):
-        return False
-    if said.startswith(verb):
-        return BASE_FORMS.get(verb) == verb  # "read chapter 4" may be something to do
-    is_active = re.search(rf"(?:'s|\bis|are|been|was|were|got|has|have)(?: \w+)* {verb}$", said) is None
-    return verb.startswith("cancel") or (is_active and _BY_PEOPLE.search(said) is not None)
-
-
-_BY_PEOPLE = re.compile(
-    r"\b(?:called|phoned|rang|texted|emailed|wrote|replied|answered|asked|told|moved|left|came|went|arrived)$"
-)
-"""Statements in which somebody may have done something to the user."""
-_IS_PAST = pattern(rf"(?:\w+ed|{'|'.join(BASE_FORMS)})\b")
-
-
 _NOT_WHOLLY = pattern(
     r"\b(?:almost|nearly|half|halfway|partly|partially|mostly|most|part|some of|start(?:ed)?|began|begun|not|never|draft|if|until|unless|might|should|need(?:s|ed)?|imagine|hopefully|wish)\b|\d ?%"
 )
@@ -273,68 +303,10 @@ _NOT_WHOLLY = pattern(
 
 
 def rename(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
-    """A task, and its new title, unless it is another value that was not understood."""
-    is_clear = match.group().casefold().startswith("rename") or quoted(match.group())
-    if not is_clear and (_OF_VALUE.search(match["task"]) or not re.search(r"[^\W\d]{3}", match["title"])):
-        return None
-    if len(quoted(match["title"])) == 1 and title_of(match["title"]) != quoted(match["title"])[0]:
-        return None
+    """A task, and its new title."""
     return [
         RequestedCall("update_task", {"task": _task(heard, match["task"]), "title": title_of(match["title"])})
     ]
-
-
-_OF_VALUE = pattern(r"\b(?:date|deadline|priority|time|status|due)\b")
-
-
-def rename_quoted(_heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
-    """A task and its new title, if both are in quotation marks."""
-    names = quoted(match.group())
-    return [RequestedCall("update_task", {"task": names[0], "title": names[1]})] if len(names) == 2 else None
-
-
-def grade(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
-    """A task, and how important it is."""
-    priority, _ = take_priority(f"{match['level']} priority")
-    return [RequestedCall("update_task", {"task": _task(heard, match["task"]), "priority": priority})]
-
-
-_ON_LIST = pattern(r"\b(?:on|onto|in|into|to) (?:my|the|our) (?:\w+ )?(?:list|tasks|todos?)\b")
-_GRADE_ALONE = pattern(r"\b(high|medium|normal|low)$")
-_CHANGES_DATE = pattern(r"\b(?:to|until|till|due)\b|^(?:it|that|this|them|these|those)\b")
-_NO_GRADE = pattern(r"\b(?:done|complete|completed|finished|less|more|too|not|as)$")
-"""What says that something is done, or compares: "less important" may be anything."""
-
-
-def alter(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
-    """A task, and its new priority, its new date, or both."""
-    if _ON_LIST.search(match["what"]):
-        return None
-    priority, rest = take_priority(_GRADE_ALONE.sub(r"\1 priority", match["what"]))
-    timing = take_timing(_DANGLING.sub("", rest), heard.today)
-    if priority is None and (timing.due is None or not _CHANGES_DATE.search(match["what"])):
-        return None
-    change: dict[str, Any] = {"priority": priority} if priority else {}
-    change |= {"due_date": timing.due.isoformat()} if timing.due else {}
-    change |= {"description": timing.note} if timing.note else {}
-    task = re.sub(
-        r"(?:[\s,]+(?:to|as|a|be|up|down|until|till|from|for|due|on|and|back|the))+$", "", timing.rest
-    )
-    if not task or _NO_GRADE.search(task):
-        return None
-    return [RequestedCall("update_task", {"task": _task(heard, task), **change})]
-
-
-def postpone(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
-    """A task that is due so much later, or earlier."""
-    days = take_span(match["span"])
-    said = match.group().lower()
-    is_forward = re.search(r"\bforward\b", said)
-    if days is None or (is_forward and not re.match(r"bring|pull", said)):
-        return None  # "push it forward" is earlier for some, and later for others
-    earlier = is_forward or re.search(r"\bearlier\b", said)
-    task = _task(heard, match["task"])
-    return [RequestedCall("update_task", {"task": task, "postpone_days": -days if earlier else days})]
 
 
 def reschedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
@@ -342,9 +314,7 @@ def reschedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None
     timing = take_timing(f"on {match['when']}", heard.today)
     if timing.due is None or timing.rest:
         return None
-    deed = match.groupdict().get("done")
-    task = _task(heard, match["task"])
-    change = {"task": f"{deed} {task}" if deed else task, "due_date": timing.due.isoformat()}
+    change = {"task": _task(heard, match["task"]), "due_date": timing.due.isoformat()}
     return [RequestedCall("update_task", {**change, "description": timing.note} if timing.note else change)]
 
 
@@ -366,32 +336,25 @@ def plainly(tool_name: str, **arguments: Any) -> Reader:
 READERS: Mapping[str, Reader] = {
     "add": add,
     "add_dated": add_dated,
+    "add_listed": add_listed,
+    "add_placed": add_placed,
     "add_deed": add_deed,
     "add_several": add_several,
     "add_whole": add_whole,
-    "alter": alter,
-    "calm": about("update_task", priority="Medium"),
     "complete": complete,
     "complete_all": plainly("change_all_tasks", operation="complete_all"),
-    "complete_deed": complete_deed,
     "complete_which": plainly("complete_task"),
     "delete": about("delete_task"),
     "delete_all": plainly("change_all_tasks", operation="delete_all"),
     "delete_done": plainly("change_all_tasks", operation="delete_completed"),
     "delete_which": plainly("delete_task"),
-    "grade": grade,
     "list": list_tasks,
     "look_up": look_up,
-    "lower": about("update_task", priority="Low"),
-    "postpone": postpone,
-    "raise": about("update_task", priority="High"),
     "rename": rename,
-    "rename_quoted": rename_quoted,
     "reopen": about("update_task", completed=False),
     "reopen_all": plainly("change_all_tasks", operation="reopen_all"),
     "reschedule": reschedule,
     "schedule": schedule,
-    "undate": about("update_task", due_date="none"),
     "undo": plainly("undo_last_change"),
     "undo_change": undo_change,
 }

@@ -9,9 +9,20 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from maverick.chat.matching import KNOWN_TASKS
 from maverick.chat.offline.dates import one_date, take_timing, without_old_date
 from maverick.chat.offline.grammar import clauses, is_question, is_taken_back, read_sentence, small_talk
-from maverick.chat.offline.wording import pattern, plain_end, plain_request, quoted, take_priority
+from maverick.chat.offline.mentions import mark
+from maverick.chat.offline.statements import read_statement
+from maverick.chat.offline.wording import (
+    begins_with_deed,
+    pattern,
+    plain_end,
+    plain_request,
+    quoted,
+    spelt,
+    take_priority,
+)
 from maverick.providers.offline import RequestedCall
 
 _SENTENCE_END = pattern(r"(?<=[.!?…])(?<!\b(?:Dr|Mr|Ms|St|No|vs)\.)(?<!\bMrs\.)(?<!\b[a-z]\.)\s+(?=\S)|\n+")
@@ -38,11 +49,59 @@ _GRADE = pattern(r"^(high|medium|normal|low)$")
 _OTHER_PART = pattern(r"(?P<link>for|to|with|from|about|at|in) (?P<part>\w+(?: \w+){0,2})")
 _NOT_THAT = pattern(r"(?P<part>[\w ]+?),? not (?P<wrong>[\w ]+)")
 _PUT_DOWN = re.compile(
-    r"(?P<what>.+?)[,.;!–-]+\s*(?:so |and |please |can you |could you |just |maybe )*(?:put|write|note|add|jot|stick|pop) (?:that|it|this)"
-    r"(?: down| in| on there| (?:on|to|in) (?:my|the) (?:\w+ )?list| for me| please| thanks)*[.!? ]*",
+    r"(?P<what>.+?)[,.;!–-]+\s*(?:so |and |please |can you |could you |would you |just |maybe )*(?:put|write|note|add|jot|stick|pop|chuck|throw) (?:that|it|this|both|them)\b"
+    r"(?: down| in| on there| (?:on|to|in) (?:my|the) (?:\w+ )?list| for me| please| thanks)*(?P<when> (?:for|on|by) [\w ]+?)?(?: please| thanks)*[.!? ]*",
     re.IGNORECASE | re.DOTALL,
 )
 """A request to write down what was just said."""
+_OBLIGATION = pattern(
+    r".*\b(?:need to|needs to|have to|must|should|got to|gotta|forget(?:ting)? to|supposed to)\s+(?=\w)"
+    r"|(?:(?:ok|okay|so|oh|hey)[, ]+)*(?:i|we|there)(?:'ve got| have| have got| need|'s| is) (?:an? |some )?"
+)
+_IS_DUE = pattern(r"(?:'s| is| are)(?= (?:due|on|by|at)\b)")
+
+
+def _put_down(said: str, today: date) -> str:
+    """What is to be written down, as a request: "I have a meeting on Monday, please add it"."""
+    if not (down := _PUT_DOWN.fullmatch(said)) or is_question(down["what"]) or quoted(said):
+        return said
+    if any(mention.is_clear for mention in mark(down["what"], "", KNOWN_TASKS.get(), today).mentions):
+        return said
+    noted = _read_clauses(down["what"], "", today)
+    if noted.calls and noted.is_certain and all(call.tool_name == "add_task" for call in noted.calls):
+        return f"{down['what']}{down['when'] or ''}"
+    what = _IS_DUE.sub("", _OBLIGATION.sub("", down["what"].strip(), count=1), count=1)
+    is_plain = len(what.split()) < 12 and not _NO_NOTE.search(what)
+    return f"add {what}{down['when'] or ''}" if is_plain else said
+
+
+_NO_NOTE = pattern(
+    r"\b(?:i|we|you|he|she|it|they|is|are|was|were|am|be|been|will|would|can|could|not|no|\w+n't|what|when|why|who|how|if|that|this|them|i'm|it's|i'll|did|do|does|"
+    r"less|more|make|set|ugh|so|very|really|too|wow|lol|omg|tired|busy|sick|rain\w*|weather|sunny|hot|cold|happy|good|nice|great|enjoy|hope|thanks|thank|sorry|yesterday|ago|last|see|love|hate|bye|hello|hi|yes|yeah|ok|okay|maybe|undo|delete|remove|mark|move|push|"
+    r"change|rename|done|finished|show|list|tell|complete|cancel|postpone|reschedule|wait|actually|instead|also|and)\b|\?"
+)
+"""Words that a note of a few words does not have: it says more, or something else."""
+
+
+def _noted(said: str, answered: str, today: date) -> Sequence[RequestedCall] | None:
+    """A few words with a date or a priority, as people write notes: "dentist for Leo, Tuesday 3pm"."""
+    text = spelt(plain_request(said))
+    priority, rest = take_priority(text)
+    timing = take_timing(rest, today)
+    words = timing.rest.split()
+    if not (priority or timing.due) or not 0 < len(words) < 9 or _NO_NOTE.search(timing.rest):
+        return None
+    if mark(timing.rest, answered, KNOWN_TASKS.get(), today).mentions:
+        return None
+    if timing.due in (None, today) and not begins_with_deed(timing.rest):
+        return None
+    if re.match(r"(?:the|to|for|on|by|it|at|in|of|a)\b|\W", timing.rest, re.IGNORECASE) or _ABOUT.match(
+        answered
+    ):
+        return None
+    return read_sentence(f"add {text}", "", today)
+
+
 _REGRET = frozenset(("oops", "whoops", "wrong", "incorrect", "mistake", "bad", "not", "isn't", "wasn't"))
 _REGRETTING = _REGRET | frozenset(
     re.findall(
@@ -70,6 +129,8 @@ class Reading(NamedTuple):
 
     calls: Sequence[RequestedCall]
     is_certain: bool
+    topic: str = ""
+    """The task that it was about last, though nothing may be asked for."""
 
 
 def understand(said: str, answered: str, today: date) -> Sequence[RequestedCall] | None:
@@ -80,10 +141,8 @@ def understand(said: str, answered: str, today: date) -> Sequence[RequestedCall]
 
 def read(said: str, answered: str, today: date) -> Reading:
     """What a message asks for: remarks before a request do not matter, those behind it make it uncertain."""
-    if down := _PUT_DOWN.fullmatch(said):
-        noted = _sentence(down["what"], "", today)
-        if noted.calls and noted.is_certain and all(call.tool_name == "add_task" for call in noted.calls):
-            said = down["what"]
+    said = re.sub(r"^(urgent|important|asap)\W*!+\s*", r"\1: ", said, flags=re.IGNORECASE)
+    said = _put_down(said, today)
     if topic := _AS_FOR.fullmatch(said):
         answered, said = f"Updated! '{topic['task']}'{_TO_COME}", topic["rest"]
     calls: list[RequestedCall] = []
@@ -98,7 +157,7 @@ def read(said: str, answered: str, today: date) -> Reading:
             found = _sentence(sentence, about, today)
             is_certain = is_certain and (found.is_certain or not (calls or found.calls))
             calls = _merged(calls, found.calls)
-            about = _said_of(found.calls) or about
+            about = _said_of(found.calls) or (found.topic and f"Updated! '{found.topic}'{_TO_COME}") or about
     if any("title" in call.arguments for call in calls):  # "add something: I need to …"
         calls = [call for call in calls if call.tool_name != "add_task" or "title" in call.arguments]
     lists = [call for call in calls if call.tool_name == "list_tasks"]  # as they are after the changes
@@ -122,7 +181,7 @@ _NO_TITLE = pattern(
     r"|\b(?:to|the|a|an|of|from|my|or|not|really|very)$|\b(?:mark|make|set|move) (?:it|that|them)\b"
     r"|^(?:and|or|but|to|of|another|is|are|not|what|when|which|who|how|why|if|whether|day before|day after)\b|, (?:no|not|but|actually|wait|sorry)\b"
     r"|^(?:note|description|comment|details?) (?:to|for) |\b(?:maybe|perhaps)\b|^(?:go|run|leave)(?:,|$)|^(?:admit|confess|say|be (?:nice|fine|honest))\b|[-,(] ?(?:high|medium|low|mon|tue|wed|thu|fri|sat|sun)\b"
-    r"|^(?:also|both|it|them)\b|[,;]| - |\b(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:next|this) (?:week|month)|high|low|prio|urgent|i|i'm|we|we're|he|she|they|but|because|starting|same (?:day|time|date|priority))\b|\bboth$|\b(?:instead of|at the latest)\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
+    r"|^(?:also|both|it|them)\b|[,;]| - |\b(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:next|this) (?:week|month)|high|low|prio|urgent|i|i'm|we|we're|he|she|they|but|because|starting)\b|\bboth$|\b(?:instead of|at the latest|same (?:day|time|date|priority))\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
 )
 
 
@@ -131,7 +190,52 @@ def _changes(calls: Sequence[RequestedCall]) -> list[RequestedCall]:
 
 
 def _sentence(said: str, answered: str, today: date) -> Reading:
+    is_plain = not (is_question(said) or _CORRECTED.fullmatch(said))
     said = said if quoted(said) else without_old_date(one_date(said))
+    if is_question(said) and (asked := _asked_about(said, answered, today)):
+        return asked
+    stated = (
+        read_statement(
+            plain_request(said) if quoted(said) else spelt(plain_request(said)),
+            answered,
+            KNOWN_TASKS.get(),
+            today,
+        )
+        if is_plain
+        else None
+    )
+    if stated is not None and stated.calls:
+        return Reading(*stated)
+    reading = _read_clauses(said, answered, today)
+    if not reading.calls and not is_question(said) and (noted := _noted(said, answered, today)):
+        return Reading(noted, is_certain=True)
+    if stated is None:
+        return reading
+    # A task on the list is mentioned: what sounds like a new one may well be that.
+    is_new = any(call.tool_name == "add_task" for call in reading.calls)
+    return Reading(reading.calls, reading.is_certain and not is_new, stated.topic)
+
+
+def _asked_about(said: str, answered: str, today: date) -> Reading | None:
+    """A question about one task on the list."""
+    mentions = mark(said, answered, KNOWN_TASKS.get(), today).mentions
+    titles = {task.title for mention in mentions for task in mention.tasks if mention.is_clear}
+    if (
+        len(titles) != 1
+        or not all(mention.is_clear for mention in mentions)
+        or _CHANGES_ON_REQUEST.search(said)
+    ):
+        return None
+    (title,) = titles
+    return Reading([RequestedCall("list_tasks", {"about": title})], is_certain=True, topic=title)
+
+
+_CHANGES_ON_REQUEST = pattern(
+    r"\b(?:what|which)\b.*\b(?:left|else|other|besides)\b|\bhow (?:do|can) i\b|\bundo\b"
+)
+
+
+def _read_clauses(said: str, answered: str, today: date) -> Reading:
     if corrected := _CORRECTED.fullmatch(said):
         return _instead(corrected["first"], corrected["instead"], answered, today)
     calls: list[RequestedCall] = []
@@ -141,7 +245,7 @@ def _sentence(said: str, answered: str, today: date) -> Reading:
     for part in parts if len(parts) > 1 and not is_question(said) else ():
         if calls and _is_reason(part, said, calls):
             continue
-        found = _follow_up(part, about, today) or read_sentence(part, about, today)
+        found = _follow_up(part, about, today) or _clause(part, about, today)
         is_whole = is_whole and (found is not None or _NOT_DONE.match(part) is not None)
         calls = _merged(calls, found or ())
         about = _said_of(found or ()) or about
@@ -149,6 +253,15 @@ def _sentence(said: str, answered: str, today: date) -> Reading:
         whole = _follow_up(said, answered, today) or read_sentence(said, answered, today)
         calls, is_whole = (list(whole), True) if whole is not None else (calls, False)
     return Reading(calls, is_whole)
+
+
+def _clause(part: str, about: str, today: date) -> Sequence[RequestedCall] | None:
+    stated = (
+        None if is_question(part) else read_statement(plain_request(part), about, KNOWN_TASKS.get(), today)
+    )
+    return (
+        stated.calls if stated and stated.calls and stated.is_certain else read_sentence(part, about, today)
+    )
 
 
 def _is_reason(part: str, said: str, calls: Sequence[RequestedCall]) -> bool:

@@ -18,13 +18,13 @@ _PRIORITY = pattern(
     r",?\s*(?:-\s*)?\b(?P<said>(?:(?:with|at|of|as|a|an|and|it's|it is|this is|that's|which is|(?:make|put|set|mark) (?:it|that)|very|really|super|so|quite|pretty|extremely)\s+)*)"
     r"(?:(?:priority|prio)\s*(?:is|:|=|of)?\s*(?P<after>high|medium|normal|low)"
     r"|(?P<before>high|highest|top|medium|normal|low|lowest)[\s-]+(?:priority|prio|importance)"
-    r"|(?P<mild>not (?:urgent|important))|(?P<urgent>urgent|important|asap|as soon as possible))\b"
+    r"|(?P<mild>not (?:urgent|important)(?: at all)?)|(?P<urgent>urgent|important|asap|as soon as possible))\b"
 )
-_LEVEL_ALONE = pattern(r"(?:,|\()\s*(high|medium|low)\s*(?=$|,|\)|and\b)\)?")
+_LEVEL_ALONE = pattern(r"(?:^|,|\()\s*(high|medium|low)\s*(?=$|,|\)|and\b)\)?")
 _POLITE = pattern(
-    r"^(?:(?:please|pls|plz|kindly|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday|probably|plus|hmm+|uh|um|ah|oops|whoops|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.\s]+)*"
-    r"(?:(?:can|could|would|will|may) (?:you|u|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you to\s+|to\s+(?!finish|complete|close))|"
-    r"i want (?:you to\s+|to\s+(?!finish|complete|close))|i need you to\s+|let(?:'s| us| me)\s+(?!finish|complete|close|do\b)|go ahead and\s+|(?:i was wondering|i wonder|it would be (?:great|nice|good)) if you could\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*"
+    r"^(?:(?:please(?: to)?|pls|plz|kindly|yo|omg|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday|probably|plus|hmm+|uh|um|ah|oops|whoops|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.\s]+)*"
+    r"(?:may i ask\s+|(?:can|could|would|will|may) (?:you|u|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you to\s+|to\s+(?!finish|complete|close))|"
+    r"i want (?:you to\s+|that you\s+|to\s+(?!finish|complete|close))|i need you to\s+|let(?:'s| us| me)\s+(?!finish|complete|close|do\b)|go ahead and\s+|(?:i was wondering|i wonder|it would be (?:great|nice|good)|i(?: would|'d| should) be (?:very )?grateful|i'd appreciate it) if you (?:could|would)\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*"
 )
 _MIND = pattern(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ")
 _POLITE_END = pattern(
@@ -38,6 +38,9 @@ _APOSTROPHES = {
 _NO_APOSTROPHE = pattern(rf"\b(?:{'|'.join(_APOSTROPHES)})\b")
 _LIST_END = pattern(
     r"(?:^|\s+)(?:to|on|onto|in|into|from|off)\s+(?:my|the|teh|our)\s+(?:\w+\s+)?(?:list|lists|tasks|todos?|to-dos?|to-do list|todo list)$"
+)
+_LIST_INSIDE = pattern(
+    r"(?:^|\s)(?:to|on|onto|in|into) (?:my|the|our) (?:to-?do |task )?list(?: of tasks)?:?(?= \S)(?! (?:of|for the)\b)"
 )
 _CALLED = pattern(
     r"^(?:(?:the|a|an|my|that|this)\s+)?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|todo|to-do|reminder)s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying)\s+)?"
@@ -65,9 +68,10 @@ _LISTED = re.compile(
 )
 
 
-_DEED = pattern(
-    r"(?:(?:go|start|finish|learn|try)\s+(?:to\s+)?)?(?:apply|arrange|ask|bake|book|bring|brush|build|buy|call|cancel|cash|change|check|"
-    r"choose|clean|clear|collect|contact|cook|cut|decide|decorate|deliver|discuss|do|download|draft|draw|drink|drop|dust|eat|"
+DEED = (
+    r"(?:(?:go|start|finish|learn|try)\s+(?:to\s+)?)?(?:apply|assemble|attend|back up|balance|borrow|hoover|dye|enrol|enter|fetch|hand in|hem|host|join|knit|lend|look|man|mend|oil|"
+    r"pump|prep|prune|put (?:up|away|together|out)|pull|rake|restock|refill|reserve|rearrange|rent|rinse|schedule|service|sharpen|ship|shovel|show|swap|switch|transfer|treat|trim|unpack|wind|wipe|worm|arrange|ask|bake|book|bring|brush|build|buy|call|cancel|cash|change|check|"
+    r"charge|chase|confirm|choose|clean|clear|collect|contact|cook|cut|decide|decorate|deliver|discuss|do|download|draft|draw|drink|drop|dust|eat|"
     r"email|empty|exercise|feed|file|fill|find|finish|fix|fold|follow|get|give|go|grab|hang|help|hire|install|invite|iron|learn|"
     r"mail|make|measure|meditate|meet|message|mop|mow|open|order|organi[sz]e|pack|paint|pay|phone|pick|plan|plant|play|post|"
     r"practi[cs]e|prepare|print|read|register|renew|repair|replace|reply|research|return|review|ride|ring|run|scan|sell|send|set|sew|"
@@ -75,6 +79,7 @@ _DEED = pattern(
     r"upload|vacuum|visit|walk|wash|watch|water|weed|work|wrap|write)\b(?!\?| (?:it|that|this|them|me)\b)"
 )
 """How things to do begin."""
+_DEED = pattern(DEED)
 _FRAME = (
     *re.findall(r"\w+", "tomorrow task tasks list done priority urgent already finally"),
     *map(str.lower, day_name),
@@ -170,8 +175,8 @@ def _is_adjective(text: str, found: re.Match[str]) -> bool:
 
 
 def without_list(text: str) -> str:
-    """A text without "to my list" and the like at its end."""
-    return _LIST_END.sub("", text).strip()
+    """A text without "to my list" and the like."""
+    return _LIST_END.sub("", _LIST_INSIDE.sub(" ", text)).strip(" :")
 
 
 def title_of(text: str) -> str:
@@ -183,8 +188,8 @@ def reference(text: str, answered: str) -> str:
     """The title a task is referred to by: by its words, by a pronoun, or by its place in what was just shown."""
     text = _VALUE_OF.sub("", without_list(text.strip(" ,:;")))
     text = re.sub(r"^both (?:of )?(?=.+ and )", "", text, flags=re.IGNORECASE)
-    if places := _places(text, (shown := listed(answered))):
-        return _enumerated([shown[place] for place in places])
+    if chosen := places(text, (shown := listed(answered))):
+        return _enumerated([shown[place] for place in chosen])
     if (_PRONOUN.fullmatch(text) or _PLURAL.fullmatch(text)) and (mentioned := _mentioned(answered)):
         return _enumerated(mentioned) if _is_how_many(text, len(mentioned)) else ""
     if len(inside := quoted(text)) == 1:
@@ -204,7 +209,7 @@ def _enumerated(titles: Sequence[str]) -> str:
     return titles[0] if len(titles) == 1 else " and ".join(f"'{title}'" for title in titles)
 
 
-def _places(text: str, shown: Sequence[str]) -> list[int]:
+def places(text: str, shown: Sequence[str]) -> list[int]:
     """Which of the things that were shown are meant by "the first two" or "2 and 3"."""
     if (few := _FIRST_FEW.fullmatch(text)) is not None:
         said = few["count"].lower()
