@@ -216,6 +216,36 @@ def test_of_a_file_that_is_cut_off_what_is_left_is_saved(damaged: Path, percent:
 
 
 @pytest.mark.requirement("JOURNAL-DAMAGE")
+@pytest.mark.parametrize(
+    "statement", ["VACUUM main INTO '{}'", "ATTACH '{}' AS other", "DROP TABLE main.runs"]
+)
+def test_no_statement_that_stands_in_place_of_a_table_is_run(
+    damaged: Path, tmp_path: Path, statement: str
+) -> None:
+    planted = tmp_path / "planted.db"
+    with closing(sqlite3.connect(damaged, isolation_level=None)) as db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute(
+            "INSERT INTO sqlite_master (type, name, tbl_name, rootpage, sql) VALUES ('table', 't', 't', 0, ?)",
+            (statement.format(planted),),
+        )
+
+    _, told = saved(damaged)
+
+    assert told.whole == len(RUNS)
+    assert not planted.exists()
+
+
+@pytest.mark.parametrize("column", ["agent", "user_id", "run_id", "reason"])
+async def test_a_text_that_is_not_utf8_costs_no_entry_of_its_run(damaged: Path, column: str) -> None:
+    whole = await contents(damaged)
+    change(damaged, f"UPDATE runs SET {column} = CAST(x'ff616263' AS TEXT) WHERE number = 1")  # noqa: S608 - ours
+
+    copy, _ = saved(damaged)
+
+    assert await contents(copy) == whole
+
+
 def test_nothing_is_repaired_in_place_or_over_another_file(damaged: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.db").write_text("mine")
 

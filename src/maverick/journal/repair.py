@@ -147,30 +147,32 @@ def repair(source: str | Path, copy: str | Path) -> Repair:
 
 
 def _decoded(text: bytes) -> str:
-    """A text of a damaged file; one that is not valid UTF-8 is no reason to give up the rest."""
-    return text.decode(errors="replace")
+    """A text of a damaged file, as the journal reads it; one that is not valid UTF-8 is no reason to give up the rest."""
+    return text.decode(errors="surrogateescape")
 
 
 def _copy_tables(db: sqlite3.Connection) -> Iterator[str]:
     """Copy all tables; yields those of which something is missing."""
+    # In a file that somebody has prepared, any statement may stand there.
     made = db.execute(
-        "SELECT type, name, sql FROM damaged.sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+        "SELECT type, name, sql FROM damaged.sqlite_master WHERE sql LIKE 'create %' AND name NOT LIKE 'sqlite_%'"
     ).fetchall()
-    tables = {name: sql for kind, name, sql in made if kind == "table"}
+    tables = {name: sql for kind, name, sql in made if kind == "table" and name.isprintable()}
     form = db.execute("PRAGMA damaged.user_version").fetchone()[0]
     for name in _OWN.keys() - tables.keys():
         if form >= _NEWER.get(name, 0):
             yield name
     for name, sql in tables.items():
         if name not in _OWN:
-            with suppress(sqlite3.Error):  # then none of it is copied
+            with suppress(sqlite3.Error, sqlite3.Warning, UnicodeError):  # then none of it is copied
                 db.execute(sql)
         if not _copy_table(db, name):
             yield name
     ours = {row[0] for row in db.execute("SELECT name FROM main.sqlite_master")}
     for kind, name, sql in made:
         if kind != "table" and name not in ours:
-            with suppress(sqlite3.Error):  # an index that what was saved does not allow
+            # An index that what was saved does not allow.
+            with suppress(sqlite3.Error, sqlite3.Warning, UnicodeError):
                 db.execute(sql)
 
 
@@ -296,11 +298,12 @@ def _is_stored(db: sqlite3.Connection, blob: Blob) -> bool:
 
 def _drop_approvals(db: sqlite3.Connection) -> None:
     """Remove the approval requests of incomplete runs, and those that cannot be read."""
-    for approval_id, payload in db.execute("SELECT approval_id, payload FROM approvals").fetchall():
+    approvals = db.execute("SELECT CAST(approval_id AS BLOB), payload FROM approvals").fetchall()
+    for approval_id, payload in approvals:
         try:
             decode_approval(payload)
         except JournalDamagedError:
-            db.execute("DELETE FROM approvals WHERE approval_id = ?", (approval_id,))
+            db.execute("DELETE FROM approvals WHERE CAST(approval_id AS BLOB) = ?", (approval_id,))
     db.execute(
         "DELETE FROM approvals WHERE run_id NOT IN (SELECT run_id FROM runs WHERE reason != ?)", (DAMAGED,)
     )
