@@ -18,7 +18,8 @@ _NTHS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eig
 _DAY = "|".join(_DAYS)
 _MONTH = "|".join(rf"{month}|{month[:3]}" for month in _MONTHS)
 _COUNT = "|".join((r"\d{1,3}", "an?", "another", "a couple of", *_COUNTS))
-_SHORT_DAY = r"mon|tues?|wed|thu(?:rs?)?|fri|sat|sun"
+_SHORT_DAY = r"mon|tues?|wed|thu(?:rs?)?|fri|(?!(?-i:SAT))sat|sun"  # SAT is an exam
+_NO_ARTICLE = r"(?<!\bthe )(?<!\bsome )(?<!\ba )(?<!\bof )(?<!\bin )"
 _NO_NAME = r"(?=\s*(?:$|[,.!?;]|at \d|\d+ ?[ap]m|instead|please|morning|evening|night))"
 _UNIT = r"(?:day|week|month|fortnight)s?"
 _NTH = rf"\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(_NTHS)}"
@@ -99,13 +100,15 @@ def take_all(text: str, today: date) -> tuple[list[date], str, str]:
 
 def without_old_date(text: str) -> str:
     """A text without the date that another one replaces: "Friday, not Thursday"."""
-    return _OLD_DATE.sub(" ", text)
+    return _OLD_DATE.sub(" ", _FROM_DATE.sub(" ", text) if _MOVES.search(text) else text)
 
 
 _SOME_DAY = rf"(?:the |on )*(?:{_DAY}|{_SHORT_DAY}|today|tomorrow|(?:{_NTH})|\d{{1,2}}(?= (?:of )?(?:{_MONTH})))(?: (?:of )?(?:{_MONTH}))?\b"
 _OLD_DATE = pattern(
-    rf"(?:(?<=\w),? (?:and )?(?:not|instead of|rather than) (?:for |by )?{_SOME_DAY}|\bnot {_SOME_DAY},? (?:but )?(?=\w)| from {_SOME_DAY}(?= (?:to|until|till)\b))"
+    rf"(?:(?<=\w),? (?:and )?(?:not|instead of|rather than) (?:for |by )?{_SOME_DAY}|\bnot {_SOME_DAY},? (?:but )?(?=\w))"
 )
+_FROM_DATE = pattern(rf"(?<=\w) from {_SOME_DAY}(?= (?:to|until|till)\b)")
+_MOVES = pattern(r"\b(?:move|push|shift|reschedule|change|postpone|bring|bump|put)\b")
 _DATED_DAY = pattern(
     rf"\b(?:on )?(?:{_DAY}),? (?:the )?(?=(?P<nth>{_NTH})\b|\d{{1,2}} (?:of )?(?:{_MONTH})\b|(?:{_MONTH}) \d)"
 )
@@ -350,7 +353,7 @@ _FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
     ),
     # Short names only where nothing else can be meant: "sun cream" is no Sunday.
     (
-        rf"(?:(?:(?<=on )|(?<=by )|(?<=due )|(?<=to )|(?<=until )|(?<=for )|(?P<which>this|next) )(?P<day>{_SHORT_DAY})|(?P<last>{_SHORT_DAY}){_NO_NAME})",
+        rf"(?:(?:(?<=on )|(?<=by )|(?<=due )|(?<=to )|(?<=until )|(?<=for )|(?P<which>this|next) )(?P<day>{_SHORT_DAY})|{_NO_ARTICLE}(?P<last>{_SHORT_DAY}){_NO_NAME})",
         _weekday,
     ),
     (rf"before (?P<month>{_MONTH})", _before_month),

@@ -25,7 +25,9 @@ from maverick.chat.offline.wording import (
 )
 from maverick.providers.offline import RequestedCall
 
-_SENTENCE_END = pattern(r"(?<=[.!?…])(?<!\b(?:Dr|Mr|Ms|St|No|vs)\.)(?<!\bMrs\.)(?<!\b[a-z]\.)\s+(?=\S)|\n+")
+_SENTENCE_END = pattern(
+    r"(?<=[.!?…])(?<!\b(?:Dr|Mr|Ms|St|No|vs)\.)(?<!\bMrs\.)(?<!\bProf\.)(?<!\b[a-z]\.)\s+(?=\S)|\n+"
+)
 _CORRECTED = pattern(
     r"(?P<first>.+?)[,.;–-]*\s+(?:(?:no|oh|sorry|wait|actually)[,.! ]+)*(?:no wait|wait no|no actually|actually no|i mean|i meant|or rather|scratch that|sorry)[,.: ]+"
     r"(?P<instead>.+)"

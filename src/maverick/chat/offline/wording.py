@@ -20,7 +20,7 @@ _PRIORITY = pattern(
     r"|(?P<before>high|highest|top|medium|normal|low|lowest)[\s-]+(?:priority|prio|importance)"
     r"|(?P<mild>not (?:urgent|important)(?: at all)?)|(?P<urgent>urgent|important|asap|as soon as possible))\b"
 )
-_LEVEL_ALONE = pattern(r"(?:^|,|\()\s*(high|medium|low)\s*(?=$|,|\)|and\b)\)?")
+_LEVEL_ALONE = pattern(r"(?:^|,|\()\s*(high|low)\s*(?=$|,|\)|and\b)\)?")
 _POLITE = pattern(
     r"^(?:(?:please(?: to)?|pls|plz|kindly|yo|omg|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday|probably|plus|hmm+|uh|um|ah|oops|whoops|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.\s]+)*"
     r"(?:may i ask\s+|(?:can|could|would|will|may) (?:you|u|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you to\s+|to\s+(?!finish|complete|close))|"
