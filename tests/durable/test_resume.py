@@ -261,7 +261,7 @@ async def test_a_process_that_was_overtaken_neither_writes_nor_acts(journal: Jou
 async def test_a_taken_run_id_is_refused(journal: Journal, office: Office) -> None:
     running = executor(journal, DONE)
     await running.execute(office.clerk(), run_id="r")
-    with pytest.raises(RunExistsError, match="Resume it"):
+    with pytest.raises(RunExistsError, match="resume it"):
         await running.execute(office.clerk(), run_id="r")
 
 

@@ -20,6 +20,7 @@ PIXEL = Image.from_bytes(png(2, 2))
 
 @pytest.mark.requirement("FLEET-FORK")
 async def test_a_fork_has_what_its_run_had_before_a_turn_and_is_made_once(fleet: Fleet) -> None:
+    done.clear()
     answers = then(call("note", text="milk"), call("note", text="bread"))
     async with working(Worker(fleet, offer(fleet, answers))):
         run = await fleet.start("clerk", inputs={"prompt": "Note."}, user_id="ana")
