@@ -31,6 +31,11 @@ HARMLESS = (
     "Shall we begin?",
     "It took back 520 books, and returned 412 of them.",
     "The key to a good week is sleep.",
+    "The key 3 things to remember are sleep, food and rest.",
+    "Rest is key; 8 hours of sleep do most people good.",
+    "Start with the key: 20 minutes of rest each day.",
+    "There are a record 5 days of sunshine ahead.",
+    "Chess got a 450 year history in Europe.",
 )
 IDS = (
     "The task (ID: 123) is important.",
@@ -45,6 +50,8 @@ IDS = (
     "Item 8812 is the one.",
     "It has the identifier abc-123.",
     "Its key is 7f3e.",
+    "The key: 42 in the table.",
+    "Entry no. 5 is what you mean.",
     "ID42 is what you mean.",
     "The i\u200bd is 42.",
     "The ｉｄ is ４２.",

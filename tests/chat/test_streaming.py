@@ -79,6 +79,7 @@ def test_technical_words_the_user_chose_are_theirs() -> None:
 
     assert said(answer, by="What is SQL?")[1] == answer
     assert said(answer, by="Hello?")[1] == ""
+    assert said("Which ＡＰＩ do you mean?", by="Call the ＡＰＩ people")[1] == "Which ＡＰＩ do you mean?"
 
 
 @pytest.mark.requirement("004-Q-EMOJI")
@@ -104,6 +105,9 @@ def test_a_model_has_no_emoji_to_say(text: str, words: str) -> None:
         ("He said “Stop. Go.” and left.\n\n\nShe stayed there, alone.", None),
         ("An introduction without anything after it:", ""),
         ("Hello! Sure! What now?", None),
+        ("I like it here.\n~~~\nWhat would you like to do?", "I like it here.\nWhat would you like to do?"),
+        ("I like it here.\n~~~\nA line of code.\n~~~\nShall we begin?", "I like it here.\nShall we begin?"),
+        ("```\n~~~\nA line of code.\n```\nShall we begin?", "Shall we begin?"),
     ],
 )
 def test_what_is_left_reads_well(text: str, words: str | None) -> None:

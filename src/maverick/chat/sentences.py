@@ -29,6 +29,10 @@ _EDGE_EMOJI = re.compile(
 )
 _ANY_EMOJI = re.compile(f"[{_EMOJI}]")
 
+_ALONE = r"\b(?! (?!(?:again|and|as|back|for|from|has|in|is|of|on|or|to|was|when|with)\b)[a-z])"
+"""After a number: no word follows that it counts."""
+_SAYS = r"[^\w\n]{0,3}(?:\b(?:is|was|number|no)\b|(?<=[:#=(]))[^\w\n]{0,3}"
+"""Before the value of something."""
 _UUID = r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"
 _TECHNICAL = re.compile(
     "|".join(
@@ -38,9 +42,11 @@ _TECHNICAL = re.compile(
             r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b",
             r"\b[0-9A-HJKMNP-TV-Z]{26}\b",
             r"(?i:\b(?:task|user|conversation|session|run|call|request|message|item|record)s?[ -]?ids?\b)",
-            r"(?i:\b(?:id|uid|uuid|guid|key)s?\b[^\w\n]{0,3}(?:(?:is|was|of|number|no)\b[^\w\n]{0,3})?#?\w*\d\w*)",
+            r"(?i:\b(?:id|uid|uuid|guid)s?\b[^\w\n]{0,3}(?:(?:is|was|of|number|no)\b[^\w\n]{0,3})?#?\w*\d\w*)",
+            rf"(?i:\bkeys?\b{_SAYS}(?:\d+{_ALONE}|(?=\w*\d)\w*[a-z_]\w*))",
             r"(?i:\bids?\d+\b|\bidentifiers?\b)",
-            r"(?i:\b(?:task|record|entry)\s*(?:number|no\.?|nr\.?)?\s*#?\d+\b|\bitem\s*(?:number|no\.?)?\s*\d{3,}\b)",
+            r"(?i:\btask\s*(?:number|no\.?|nr\.?)?\s*#?\d+\b|\bitem\s*(?:number|no\.?)?\s*\d{3,}\b)",
+            rf"(?i:\b(?:record|entry)\s*(?:number|no\.?|nr\.?)?\s*#?\d+{_ALONE})",
             r"#\d+\b",
             # Code, data and what programs print.
             r"`|~~~",
@@ -65,7 +71,8 @@ _TECHNICAL = re.compile(
             r"(?i:\b(?:status|code|response|gateway)\b[^\w\n]{0,3}(?:is |was |of )?\b[1-5]\d\d\b)",
             r"(?i:\b[1-5]\d\d\b[^\w\n]{0,3}(?:status|response|gateway|internal|not found|bad request|forbidden))",
             r"(?i:\b[1-5]\d\d\b[^\w\n]{0,3}(?:unauthori[sz]ed|too many|service unavailable|conflict))",
-            r"(?i:\b(?:forbidden|unauthori[sz]ed|not found|unavailable)\b[^\w\n]{0,3}[45]\d\d\b|\bgot an? [45]\d\d\b)",
+            r"(?i:\b(?:forbidden|unauthori[sz]ed|not found|unavailable)\b[^\w\n]{0,3}[45]\d\d\b)",
+            rf"(?i:\bgot an? [45]\d\d{_ALONE})",
             r"(?i:\b(?:fail|respond|answer|return|repl|reject)\w*(?: with)?(?: an?)? [45]\d\d\b(?! [a-z]))",
             # Databases.
             r"\b(?:SELECT|INSERT INTO|UPDATE|DELETE FROM|FROM|WHERE|VALUES|ORDER BY|GROUP BY|JOIN|(?:DROP|CREATE|ALTER) TABLE)\b",
@@ -157,14 +164,14 @@ def split(text: str) -> Iterator[str]:
         text = text[len(sentence) :]
 
 
-def _plain(sentence: str) -> str:
+def normalized(sentence: str) -> str:
     """A sentence in the characters that the patterns are written in: a full-width letter is that letter."""
     return unicodedata.normalize("NFKC", _JOINERS.sub("", sentence))
 
 
 def readable(sentence: str, theirs: str) -> str:
     """A sentence as the user may read it; empty if it has technical terms that are not ``theirs``."""
-    if any(found[0].strip().casefold() not in theirs for found in _TECHNICAL.finditer(_plain(sentence))):
+    if any(found[0].strip().casefold() not in theirs for found in _TECHNICAL.finditer(normalized(sentence))):
         return ""
     calm = " ".join(_EDGE_EMOJI.sub("", sentence).split())
     if _ANY_EMOJI.search(calm) or not any(character.isalnum() for character in calm):
@@ -177,7 +184,7 @@ def is_claim(sentence: str, *, elsewhere: bool = False) -> bool:
 
     Tools other than the task tools may have acted ``elsewhere``, which the model may talk about.
     """
-    said = _plain(sentence).casefold().replace("’", "'").strip()
+    said = normalized(sentence).casefold().replace("’", "'").strip()
     plain = _NEGATED.sub(" ", _QUOTED.sub("''", said)).strip()
     if not _CERTAIN.search(plain) and (
         not _LIKELY.search(_HARMLESS.sub(" ", plain).rstrip(" .!…*"))

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from msgspec.structs import replace
 
 from maverick.chat.phrases import RESPONSE_LENGTH
-from maverick.chat.sentences import is_claim, readable, split_off, visible
+from maverick.chat.sentences import is_claim, normalized, readable, split_off, visible
 from maverick.chat.task_tools import TASK_TOOL_NAMES
 from maverick.loop import ToolOutcome, events
 from maverick.runtime.event_log import Listener
@@ -24,6 +24,8 @@ _INTERJECTION = 3
 _LONGEST = 2 * RESPONSE_LENGTH
 """Only so much of a longer sentence is checked; nothing after it is sent."""
 _MORE = " …"
+_DIVIDER = "~~~"
+"""Begins and ends code; a single one only divides the text."""
 
 
 class SentenceFilter:
@@ -36,7 +38,7 @@ class SentenceFilter:
         """Whether the last turn claimed something without a tool call, and was cut off there."""
         self.is_held = False
         """Whether nothing is sent before the end, because what happened before the run was resumed is not known here."""
-        self._theirs = said.casefold()
+        self._theirs = normalized(said).casefold()
         self._tasks_called = False
         self._others_called = False
         self._acted_elsewhere = False
@@ -51,7 +53,8 @@ class SentenceFilter:
         self._ready: list[str] = []
         self._introduction = ""
         self._separator = "\n" if self.text else ""
-        self._in_code = False
+        self._fence = ""
+        self._after_divider: list[tuple[str, str]] = []
         self._depth = 0
         self._left_out = False
         self._is_full = False
@@ -94,6 +97,10 @@ class SentenceFilter:
         if cut and last and last[-1].isalnum():
             last += "…"
         self._consider(last)
+        if self._fence == _DIVIDER:  # nothing has ended it, so it was no code
+            self._fence = ""
+            for separator, sentence in self._after_divider:
+                self._offer(separator, self._words_of(sentence))
         if self._introduction and not self._introduction.endswith(":") and not self.claimed:
             self._ready.append(self._introduction)
         self._send(RESPONSE_LENGTH)
@@ -109,13 +116,22 @@ class SentenceFilter:
         if is_claim(sentence, elsewhere=self._acted_elsewhere):
             self.claimed = not self._tasks_called
             return
+        if self._fence == _DIVIDER:
+            self._after_divider.append((separator, sentence))
         self._offer(separator, self._words_of(sentence))
 
     def _words_of(self, sentence: str) -> str:
         """The sentence, unless it is code or data, a line of which may look like words."""
-        was_code = self._in_code or self._depth > 0
-        self._in_code ^= (sentence.count("```") + sentence.count("~~~")) % 2 == 1
-        kept = "" if was_code else readable(sentence, self._theirs)
+        if self._fence:
+            if sentence.lstrip().startswith(self._fence):
+                self._fence = ""
+                self._after_divider.clear()
+            return ""
+        if sentence.count("```") % 2 == 1:
+            self._fence = "```"
+        elif sentence.lstrip().startswith(_DIVIDER):
+            self._fence = _DIVIDER
+        kept = "" if self._depth > 0 else readable(sentence, self._theirs)
         if self._left_out and kept[:1].islower():
             kept = ""  # it goes on with what was left out
         self._left_out = not kept
