@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shlex
@@ -14,7 +15,8 @@ import pytest
 from cli.folder import Folder
 from maverick.cli.run_printer import exit_code
 from maverick.exceptions import AgentError
-from maverick.journal import RunStatus
+from maverick.journal import RunStatus, SqliteJournal
+from maverick.journal.records import DAMAGED
 from maverick.loop import AgentResult, AgentUsage, TerminateReason
 
 CLERK = """
@@ -193,6 +195,29 @@ def test_a_conversation_that_was_stopped_is_continued_and_one_that_waits_is_resu
         2,
         True,
     )
+
+
+@pytest.mark.parametrize(
+    ("reason", "problem"),
+    [
+        ("moved (stopped max_turns) to the fleet", "was moved to the fleet. Continue it there."),
+        (DAMAGED, "was saved from a damaged journal"),
+    ],
+)
+def test_a_conversation_whose_last_words_are_not_here_is_not_continued_without_them(
+    reason: str, problem: str, folder: Folder
+) -> None:
+    assert folder.main("-p", "list files", "--max-turns", "1", "--run-id", "first").returncode == 4
+
+    async def leave() -> None:
+        async with SqliteJournal(folder.path / ".maverick" / "runs.db") as journal:
+            await journal.append(await journal.claim("first"), (), RunStatus.STOPPED, reason)
+
+    asyncio.run(leave())
+
+    refused = folder.main("-c", "and?")
+    assert refused.returncode != 0
+    assert problem in refused.stderr
 
 
 def test_a_run_of_an_agent_in_a_file_is_resumed_and_continued_without_naming_the_file(
