@@ -4,10 +4,13 @@ import os
 import sys
 
 if __name__ == "__main__":
-    if not sys.flags.safe_path and sys.path[0] == os.getcwd():  # noqa: PTH109 - little is loaded before this
-        del sys.path[
-            0
-        ]  # else a module in the current folder, perhaps a stranger's, would hide an installed one
+    try:
+        here = os.getcwd()  # noqa: PTH109 - little is loaded before this
+    except OSError:  # the folder was deleted
+        here = ""
+    if not sys.flags.safe_path and sys.path[0] == here:
+        # Else a module in the current folder, perhaps a stranger's, would hide an installed one.
+        del sys.path[0]
     from maverick.cli.main import main
 
     sys.exit(main())

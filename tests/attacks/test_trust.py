@@ -305,3 +305,21 @@ def test_python_m_maverick_imports_nothing_from_the_folder_it_is_started_in(mach
 
     assert done.returncode == 0, done.stderr
     assert "agent.max_tokens" in done.stdout
+
+
+def test_python_m_maverick_works_in_a_folder_that_was_deleted(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    start = "import os, sys; os.rmdir(os.getcwd()); os.execv(sys.executable, [sys.executable, '-m', 'maverick', '--version'])"
+
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", start],
+        cwd=gone,
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    assert (done.returncode, done.stdout[:9], done.stderr) == (0, "maverick ", "")

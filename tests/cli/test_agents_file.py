@@ -119,6 +119,14 @@ def test_a_module_that_misses_another_one_says_which_and_where(write: Write) -> 
     )
 
 
+def test_a_module_of_the_current_folder_that_is_not_looked_for_there_is_told_as_that(write: Write) -> None:
+    write("", "neighbour.py")
+
+    assert "is not looked for in the current folder. If it is yours, set PYTHONPATH" in refuse(
+        write("import neighbour\n", "agents/clerk.py")
+    )
+
+
 @pytest.mark.parametrize(
     ("content", "place"),
     [

@@ -77,6 +77,13 @@ def _place(error: BaseException, folder: Path) -> str:
 
 def _words(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
+        package = Path(error.name.partition(".")[0])
+        is_here = package.is_dir() or package.with_suffix(".py").is_file()
+        if is_here and str(Path.cwd()) not in sys.path:
+            return (
+                f"The module {error.name!r} is not looked for in the current folder. If it is yours, set PYTHONPATH to "
+                "that folder."
+            )
         return f"The module {error.name!r} is not installed for {sys.executable}. Install it there, or check its name."
     said = " ".join((error.msg if isinstance(error, SyntaxError) else str(error)).split())
     words = f"{type(error).__name__}: {said}" if said else type(error).__name__
