@@ -21,6 +21,7 @@ from pydantic import SecretStr
 
 from canary import CANARY, lookout
 from maverick.config import (
+    DEFAULT,
     AgentConfig,
     MaverickConfig,
     RateLimit,
@@ -445,6 +446,11 @@ def test_a_misspelt_variable_is_refused_with_the_right_one(machine: Machine, var
     error = machine.refuse()
     assert error.source == variable
     assert "Did you mean MAVERICK_AGENT_MODEL?" in str(error)
+
+
+def test_a_variable_that_is_empty_or_another_programs_is_not_refused(machine: Machine) -> None:
+    machine.environ |= {"MAVERICK_MODEL": "", "MAVERICK_AGENT_MODLE": " ", "MAVERICK_CACHE": "/var/cache"}
+    assert machine.load().agent.source_of("model") == DEFAULT
 
 
 def test_the_variables_kubernetes_makes_for_a_service_of_our_name_are_not_ours(machine: Machine) -> None:

@@ -72,6 +72,15 @@ def test_more_is_installed_with_what_has_installed_maverick(
             "pipx_metadata.json",
             json.dumps({"main_package": {"package_or_url": "maverick-agents[server,mcp]"}}),
         ),
+        (
+            "pipx_metadata.json",
+            json.dumps(
+                {
+                    "injected_packages": {"uvicorn": {"package_or_url": "uvicorn[standard]"}},
+                    "main_package": {"package_or_url": "maverick-agents[server,mcp]==0.1.0"},
+                }
+            ),
+        ),
     ],
 )
 def test_the_extras_that_a_tool_was_installed_with_are_kept(

@@ -204,7 +204,7 @@ async def a_forgotten_await_in_a_tool() -> str:
     return await result_of(report)
 
 
-@mistake("has no deps", "execute(…, deps=…)")
+@mistake("has no deps", "if the tool uses them, give them with execute(…, deps=…)")
 async def forgotten_deps() -> str:
     @tool
     async def report(context: ToolContext[Any]) -> str:
@@ -214,7 +214,7 @@ async def forgotten_deps() -> str:
     return (await result_of(report)).replace("NoneType", "None")
 
 
-@mistake("has no deps", "execute(…, deps=…)")
+@mistake("has no deps", "if the tool uses them, give them with execute(…, deps=…)")
 async def forgotten_deps_that_are_a_dictionary() -> str:
     @tool
     def report(context: ToolContext[Any]) -> str:

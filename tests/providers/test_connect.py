@@ -144,6 +144,21 @@ def test_a_string_without_a_provider_is_refused_with_what_to_write(text: str, ad
     assert advice in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("model", "base_url"),
+    [
+        ("openai:ft:gpt-4o-mini-2024-07-18:acme::abc", None),
+        ("openai:gpt-4o-prod", "https://acme.openai.azure.com/openai/v1"),
+    ],
+)
+def test_a_model_that_its_user_has_named_is_not_taken_for_a_mistyped_one(
+    model: str, base_url: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    connect(model, api_key="made-up", base_url=base_url)
+
+    assert not caplog.records
+
+
 @pytest.mark.requirement("WHO-ANSWERS")
 @pytest.mark.parametrize("provider", ["claude:", "claude: ", "claude-sdk:", "openai:", "openai-responses:"])
 async def test_a_request_that_leaves_the_model_to_a_client_without_one_is_not_sent(provider: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from maverick.exceptions import AgentError, ErrorKind
@@ -64,14 +64,21 @@ def _installer() -> str:
 
 def _replaced_extras() -> list[str]:
     """The extras that the environment of a tool was made with, which installing the tool again would leave out."""
-    import re  # here, since it is seldom wanted
+    import json  # here, since they are seldom wanted
+    import re
 
-    # An entry of uv's list of requirements, or what pipx was told to install.
-    entry = r'name = "maverick-agents", extras = \[([^]]*)\]|"package_or_url": "[^"]*\[([\w,-]+)\]"'
-    receipts = (Path(sys.prefix) / name for name in ("uv-receipt.toml", "pipx_metadata.json"))
-    told = "".join(receipt.read_text(encoding="utf-8") for receipt in receipts if receipt.is_file())
-    found = re.search(entry, told)
-    return re.findall(r"[\w-]+", found[1] or found[2]) if found else []
+    found = None
+    with suppress(
+        OSError, ValueError, LookupError, TypeError
+    ):  # there is no receipt, or it is of another form
+        if (receipt := Path(sys.prefix) / "uv-receipt.toml").is_file():
+            told = receipt.read_text(encoding="utf-8")
+            found = re.search(r'name = "maverick-agents", extras = \[([^]]*)\]', told)
+        else:
+            receipt = receipt.with_name("pipx_metadata.json")
+            told = json.loads(receipt.read_bytes())["main_package"]["package_or_url"]
+            found = re.search(r"\[([\w, -]+)\]", told)
+    return re.findall(r"[\w-]+", found[1]) if found else []
 
 
 def _origin() -> str:

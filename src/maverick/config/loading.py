@@ -162,14 +162,15 @@ def _from_environment(environ: Mapping[str, str]) -> _Layer:
     }
     fields["MAVERICK_TEMPORAL"] = fields.pop("MAVERICK_TEMPORAL_ADDRESS")
     prefix = "MAVERICK_AGENT_"
-    for variable in environ:
-        if variable.startswith("MAVERICK_") and variable not in fields:
+    for variable, value in environ.items():
+        if variable.startswith("MAVERICK_") and variable not in fields and value.strip():
             from difflib import get_close_matches  # here, since most people have no such variable
 
             suffixes = [known.removeprefix(prefix) for known in fields if known.startswith(prefix)]
             name, nearness = variable.removeprefix(prefix), 0.7
-            if name == variable:  # not ours, unless AGENT_ is all that is missing
+            if name == variable:  # another program's, unless AGENT_ is all that is missing
                 name, nearness = variable.removeprefix("MAVERICK_"), 1.0
+                suffixes = ["MODEL", "PROVIDER", "API_KEY", "BASE_URL"]
             for nearest in get_close_matches(name, suffixes, n=1, cutoff=nearness):
                 raise ConfigError(
                     f"{variable} sets nothing. Did you mean {prefix}{nearest}? Correct its name, or unset it.",

@@ -60,6 +60,8 @@ class PriceTable:
         known = dict.fromkeys([*self._prices, *(vendor_models(self._vendor) if self._vendor else ())], True)
         if _entry(known, model):
             return model
+        if self._vendor == "azure" or model.startswith("ft:"):  # the user has named it
+            return ""
         from difflib import get_close_matches  # here, since most programs name a model that exists
 
         # 'sonnet-5-5' is near 'claude-sonnet-5-5'; what shares only the vendor's name is not.

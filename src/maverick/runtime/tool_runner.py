@@ -302,7 +302,7 @@ class ToolRunner:
             return type(error).__name__
         of_none = isinstance(error, AttributeError | TypeError) and "'NoneType' object" in what
         if of_none and ready.takes_context and self._run.deps is None:
-            return f"{what}. The run has no deps: give them with execute(…, deps=…)."
+            return f"{what}. The run has no deps; if the tool uses them, give them with execute(…, deps=…)."
         return what
 
     def _finished(
