@@ -6,13 +6,14 @@ import asyncio
 
 import pytest
 
-from fleet.test_worker import done, offer, then, working
+from fleet.test_worker import clerk, done, offer, then, working
+from maverick import AgentExecutor
 from maverick.exceptions import InvalidInputError, RunNotFoundError
 from maverick.fleet import Fleet
 from maverick.fleet.worker import Worker
 from maverick.loop.entries import Edited, ModelReplied
 from maverick.model import Image
-from maverick.testing import call
+from maverick.testing import ScriptedClient, call, reply
 from media_files import png
 
 PIXEL = Image.from_bytes(png(2, 2))
@@ -55,3 +56,23 @@ async def test_a_fork_of_what_is_not_there_or_not_theirs_is_refused(fleet: Fleet
             await asyncio.wait_for(no_turn.result(), 30)
         with pytest.raises(InvalidInputError, match="another run 'again'"):
             await fleet.fork(run.run_id, turn=1, new_run_id="again")
+
+
+@pytest.mark.requirement("FLEET-FORK")
+async def test_a_fork_does_not_take_over_a_run_of_the_same_user_that_has_its_id(fleet: Fleet) -> None:
+    async with working(Worker(fleet, offer(fleet, then()))):
+        run = await fleet.start("clerk", inputs={"prompt": "Note."}, user_id="ana")
+        await asyncio.wait_for(run.ended(), 30)
+    late = await fleet.fork(run.run_id, turn=1, new_run_id="late", user_id="ana")
+    answers = ScriptedClient([reply("Mine.") for _ in range(3)])
+    async with AgentExecutor(answers, journal=fleet.journal) as elsewhere:
+        for taken in ("taken", "late"):
+            await elsewhere.execute(clerk, inputs={"prompt": "x"}, run_id=taken, user_id="ana")
+        await elsewhere.fork(run.run_id, clerk, turn=1, new_run_id="forked")
+
+    for taken in ("taken", "forked"):
+        with pytest.raises(InvalidInputError, match=f"another run '{taken}'"):
+            await fleet.fork(run.run_id, turn=1, new_run_id=taken, user_id="ana")
+    async with working(Worker(fleet, offer(fleet, then()))):
+        await asyncio.wait_for(late.ended(), 30)
+    assert "another run 'late'" in ((await late.status()).error or "")

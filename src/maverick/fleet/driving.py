@@ -264,8 +264,9 @@ class RunDriver:
             found = await self._fleet.journal.get(record.run_id)
         except RunNotFoundError:
             found = None
-        if (
-            found is not None and found.user_id != record.user_id
+        asked_of = request.inputs["run_id"] if request.fork else None
+        if found is not None and (
+            found.user_id != record.user_id or asked_of not in (None, found.forked_from)
         ):  # it was made since the fleet was asked for one
             raise InvalidInputError(f"run_id: there is another run {record.run_id!r}.", field="run_id")
         if found is not None and found.status in ENDED:

@@ -52,7 +52,7 @@ _RENEW = """
         DELETE FROM maverick.fleet_workers
         WHERE $6 AND worker <> $1 AND CASE
             WHEN NOT EXISTS (SELECT FROM unnest(queues) AS q WHERE q = $10 OR starts_with(q, $10 || '/'))
-                THEN seen_at < now() - make_interval(secs => $7 * 10)  -- another fleet: its own workers come first
+                THEN seen_at < now() - make_interval(secs => $7::float8 * 10)  -- another fleet: its own workers come first
             WHEN seen_at < now() - make_interval(secs => $7) THEN TRUE
             WHEN seen_at < now() - make_interval(secs => $11)
                 THEN pg_try_advisory_xact_lock(hashtextextended(worker, $12))  -- it is not connected
@@ -129,7 +129,10 @@ class Liveness:
                     await self._renew()
             except Exception as error:  # noqa: BLE001 - whatever it is, the next attempt may succeed
                 log_failure(logging.WARNING, "fleet_out_of_touch", error, {"worker": self._self[0]})
+                was_in_touch = self._present
                 self._disconnect()
+                if was_in_touch:  # peers soon give up a worker that is not connected
+                    continue
             await asyncio.sleep(_RENEWS)
         self._disconnect()
         await self._journal.aclose()

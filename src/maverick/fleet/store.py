@@ -119,7 +119,7 @@ class FleetStore:
             request.blobs,
             "INSERT INTO maverick.fleet_runs (run_id, agent, user_id, priority, request, queue, state, waits_for) "  # noqa: S608 - our own names
             "SELECT $1, $2, $3, $4, $5, $6, $7, $8 "
-            "WHERE NOT EXISTS (SELECT FROM maverick.runs WHERE run_id = $1 AND user_id IS DISTINCT FROM $3) "
+            "WHERE NOT EXISTS (SELECT FROM maverick.runs WHERE run_id = $1 AND ($10 OR user_id IS DISTINCT FROM $3)) "
             f"AND NOT {_IS_FULL.format(user='$3', most='$9')} "
             f"ON CONFLICT DO NOTHING RETURNING {_COLUMNS}",
             run_id,
@@ -131,6 +131,7 @@ class FleetStore:
             FleetState.STARTED if user_id is None else FleetState.QUEUED,
             "" if user_id is None else _NO_ROOM,
             MAX_QUEUED_PER_USER - 1,
+            request.fork,  # it makes a new run, while others may go on with one that a fleet did not begin
         )
         if not found:
             found = await self._fetch(

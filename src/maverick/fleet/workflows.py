@@ -134,7 +134,7 @@ class Workflows:
     def __init__(self, temporal: TemporalClient, store: FleetStore) -> None:
         self._temporal = temporal
         self._store = store
-        self._undelivered: dict[str, int] = {}
+        self._undelivered: dict[str, tuple[int, int]] = {}
 
     async def offer(self, records: Iterable[FleetRecord]) -> None:
         """Start the workflow of each run that is in progress or parked; one that exists is woken.
@@ -239,13 +239,18 @@ class Workflows:
 
         A run that may go on and whose workflow still waits is woken.
         """
-        begun: dict[str, int] = {}
+        begun: dict[str, tuple[int, int]] = {}
         for run in await self._store.open_runs(settled_for=settled_for, limit=_LOOKED_AT):
             handle = self._temporal.get_workflow_handle(run.run_id)
             if run.state is FleetState.STARTED:
                 with reaching_temporal(or_not_found=True):
                     found = (await handle.describe()).raw_description.pending_activities
-                    begun.update((run.run_id, each.attempt) for each in found if each.state == _BEGUN)
+                    begun.update(
+                        # The attempts of a run that went on elsewhere are counted from 1 again.
+                        (run.run_id, (each.attempt, each.last_started_time.ToNanoseconds()))
+                        for each in found
+                        if each.state == _BEGUN
+                    )
                     if not found and not run.waits_for:  # whoever let it go on could not tell its workflow
                         await handle.signal(RunWorkflow.wake)
         for run_id, _ in begun.items() & self._undelivered.items():
