@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -9,8 +11,9 @@ from msgspec.structs import replace
 from textual.widgets import Input
 
 from maverick.journal import RunStatus
+from maverick.journal.codec import encode_entry
 from maverick.loop.entries import RunStarted
-from maverick.loop.events import ContentChunk
+from maverick.loop.events import AgentActivityEvent, ContentChunk
 from maverick.model import Message
 from maverick.testing import call, reply
 from maverick.tui.conversation import Status
@@ -205,6 +208,39 @@ async def test_words_of_a_run_in_a_fleet_are_shown_while_they_are_said() -> None
         await at.until(lambda: at.said()[-1] == "It now says")
 
         assert at.status is Status.LEFT
+
+
+@pytest.mark.requirement("007-TUI", "FLEET-WATCH")
+async def test_a_run_in_a_fleet_is_watched_while_it_is_shown_until_it_waits_for_approval(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watched: list[str] = []
+
+    async def say_nothing(run_id: str, seen: int) -> AsyncGenerator[AgentActivityEvent, None]:
+        watched.append(run_id)
+        try:
+            await asyncio.Event().wait()
+            yield ContentChunk(run_id=run_id, trace_id="", agent=("editor",), at=0.0, content="")
+        finally:
+            watched.remove(run_id)
+
+    async with screen() as at:
+        monkeypatch.setattr(at.desk, "events", say_nothing)
+        for run_id in ("one", "two"):
+            await keep(at.desk.journal, kept_entries(run_id)[:4], RunStatus.RUNNING, "")
+        await at.send("/reload")
+        for place in (0, 1, 0):
+            await at.open(place)
+            await at.until(lambda: watched == [at.app.session.run_id])
+
+        shown = at.app.session.run_id
+        lease = await at.desk.journal.claim(shown)
+        entries = [encode_entry(entry) for entry in kept_entries(shown)[4:7]]
+        await at.desk.journal.append(lease, entries, RunStatus.WAITING)
+        await at.send("/reload")
+        await at.until(lambda: at.app.session.is_asking)
+
+        assert watched == []
 
 
 async def test_the_search_does_not_listen_to_other_inputs() -> None:

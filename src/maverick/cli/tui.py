@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from maverick.cli.exit_codes import SIGNALLED, SUCCESS
 from maverick.cli.models import current_models
 from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console, deciding_user
-from maverick.cli.runs.in_fleet import events_in_fleet
+from maverick.cli.runs.in_fleet import events_in_fleet, state_in_fleet
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
 from maverick.cli.stop_signals import ENDING, HANGUP
@@ -151,9 +151,13 @@ class CommandLineBackend:
             for switch in self._switches:
                 switch.mode = Mode.named(mode)
 
-    def events(self, run_id: str, seen: int) -> AsyncGenerator[AgentActivityEvent, None]:
+    async def events(self, run_id: str, seen: int) -> AsyncGenerator[AgentActivityEvent, None]:
         """The events of a run that a fleet drives, after so many of its entries; none of any other run."""
-        return events_in_fleet(self.journal, run_id, seen)
+        if await state_in_fleet(self.journal, run_id) in (None, "ended"):
+            return
+        async with aclosing(events_in_fleet(self.journal, run_id, seen)) as events:
+            async for event in events:
+                yield event
 
     @property
     def folder(self) -> Path:

@@ -14,6 +14,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import OptionList
 
 from maverick.exceptions import MaverickError
+from maverick.journal import RunStatus
 from maverick.journal.conversations import ConversationList
 from maverick.runtime.arguments import new_run_id
 from maverick.runtime.consent import Grants
@@ -83,8 +84,10 @@ class ConversationApp(App[None]):
         """The conversation that is shown."""
         self._tasks: dict[asyncio.Task[None], Session] = {}
         """What conversations are doing."""
-        self._watched = set[Session]()
-        """Those whose run is being read, or watched while a fleet drives it."""
+        self._reading = set[Session]()
+        """Those whose run is being read."""
+        self._watch: asyncio.Task[None] | None = None
+        """What tells how a fleet goes on with the run that is shown."""
         self._asking = asyncio.Lock()
         self._state: object = None
         self._status = StatusLine(id="status")
@@ -183,6 +186,7 @@ class ConversationApp(App[None]):
 
     async def _stop_all(self) -> list[Session]:
         """Stop runs and cancel the rest; returns the conversations whose run can be resumed."""
+        self._stop_watching()
         live = [session for session in self._tasks.values() if session.is_live]
         for task, session in self._tasks.items():
             if session.is_busy:
@@ -203,6 +207,8 @@ class ConversationApp(App[None]):
 
     def _show(self, session: Session) -> None:
         """Show a conversation, and forget those that are neither shown nor live."""
+        if session is not self.session:
+            self._stop_watching()
         self.session = session
         self._sessions = [one for one in self._sessions if one is session or one.is_busy]
         session.look()
@@ -226,20 +232,31 @@ class ConversationApp(App[None]):
 
     async def _read(self, session: Session, run_id: str) -> None:
         """Show a run from the journal; if a fleet drives it, as it goes on, while it is what is shown."""
-        self._watched.add(session)
+        self._reading.add(session)
         try:
             await session.open(run_id)
-            model = session.model
-            if model.status is Status.LEFT:
-                async with aclosing(self._backend.events(run_id, session.entries)) as events:
-                    async for event in events:
-                        if self.session is not session or session.model is not model or session.is_live:
-                            return
-                        model.tell(event)
+        finally:
+            self._reading.discard(session)
+        model = session.model
+        if model.status is not Status.LEFT or self.session is not session:
+            return
+        watch = self._watch = asyncio.current_task()
+        try:
+            async with aclosing(self._backend.events(run_id, session.entries)) as events:
+                async for event in events:
+                    if session.model is not model or session.is_live:
+                        return
+                    model.tell(event)
         finally:
             if not session.is_live:
-                session.model.leave()
-            self._watched.discard(session)
+                model.leave()
+            if self._watch is watch:
+                self._watch = None
+
+    def _stop_watching(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
 
     async def _asks_for_inputs(self) -> bool:
         """Ask for the agent's inputs, if it takes more than a prompt; says whether it does."""
@@ -291,10 +308,14 @@ class ConversationApp(App[None]):
         """Read on in a run that another process works on."""
         session = self.session
         record = self._listed.find(session.run_id)
-        left = not session.is_live and session.model.status is Status.LEFT
-        if session in self._watched:
+        if record is None or session.is_live or session in self._reading:
             return
-        if record is not None and left and record.entries > session.entries:
+        if self._watch is not None:
+            goes_on = record.status is RunStatus.WAITING  # a fleet tells nothing that would end the watch
+        else:
+            goes_on = session.model.status is Status.LEFT and record.entries > session.entries
+        if goes_on:
+            self._stop_watching()
             self._do(session, lambda: self._read(session, record.run_id))
 
     def _is_stuck(self) -> bool:

@@ -25,15 +25,26 @@ _LOCAL = "local"
 
 async def state_in_fleet(journal: Journal, run_id: str) -> str | None:
     """What a fleet has made of a run, or of the run that called it; ``None`` if no fleet has it."""
+    return (await _found_in_fleet(journal, run_id))[0]
+
+
+async def is_driven_in_fleet(journal: Journal, run_id: str) -> bool:
+    """Whether a fleet has a run itself, under the name of its agent: it can begin another like it."""
+    record = await journal.get(run_id)
+    return record.parent is None and (await _found_in_fleet(journal, run_id))[1] == record.agent
+
+
+async def _found_in_fleet(journal: Journal, run_id: str) -> tuple[str, str] | tuple[None, None]:
+    """A run's state and agent in a fleet, or those of the run that called it."""
     if isinstance(journal, SqliteJournal):
-        return None
+        return None, None
     from maverick.journal import PostgresJournal  # here, since its driver is an extra
 
     assert isinstance(journal, PostgresJournal)  # noqa: S101 - there are no others that can be named
     found = await journal.database.fetch(
-        "SELECT state FROM maverick.fleet_runs WHERE run_id = $1", run_id.partition("/")[0]
+        "SELECT state, agent FROM maverick.fleet_runs WHERE run_id = $1", run_id.partition("/")[0]
     )
-    return str(found[0]["state"]) if found else None
+    return (str(found[0]["state"]), str(found[0]["agent"])) if found else (None, None)
 
 
 async def abort_run(console: Console, *, run_id: str, reason: str) -> int:
@@ -91,10 +102,9 @@ async def events_in_fleet(
 ) -> AsyncGenerator[AgentActivityEvent, None]:
     """What a fleet does with a run after so many entries, with the words of an answer while it is made, until it ends.
 
-    There are none of a run that no fleet has, or that has ended there.
+    Raises:
+        MaverickError: The fleet has given the run up; that is why.
     """
-    if await state_in_fleet(journal, run_id) in (None, "ended"):
-        return
     from maverick.fleet.events import RunEvents
     from maverick.fleet.store import FleetStore
     from maverick.fleet.watching import Feed

@@ -16,7 +16,7 @@ from maverick.cli.run.inputs import with_files
 from maverick.cli.run_options import RunOptions
 from maverick.cli.run_printer import RunPrinter
 from maverick.cli.runs.console import Console
-from maverick.cli.runs.in_fleet import fork_in_fleet, resume_in_fleet, state_in_fleet
+from maverick.cli.runs.in_fleet import fork_in_fleet, is_driven_in_fleet, resume_in_fleet, state_in_fleet
 from maverick.cli.settings import load_settings
 from maverick.cli.terminal_run import drive_run
 from maverick.config import AgentConfig, MaverickConfig
@@ -77,7 +77,7 @@ async def fork_run(
     if attach and edit is None:
         raise InvalidInputError('--attach: files go with a message. Add: --edit "…"', field="edit")
     message, changes = edit if edit is None else with_files(edit, attach), RunOptions.from_options(different)
-    if not agents and not changes.words() and await state_in_fleet(console.journal, run_id) is not None:
+    if not agents and not changes.words() and await is_driven_in_fleet(console.journal, run_id):
         return await fork_in_fleet(console, run_id, turn, message, new_id)
 
     def fork(executor: AgentExecutor, definition: AgentDefinition[Any], **running: Any) -> Running:
