@@ -13,7 +13,7 @@ from maverick.config.own_files import persons_home
 from maverick.loop.definition import AgentDefinition, AgentTool
 from maverick.model import ToolContext
 from maverick.runtime.approver import ApprovalRequest, Approver, ask
-from maverick.runtime.consent import QUESTION
+from maverick.runtime.consent import QUESTION, SAMPLING
 from maverick.tools import ToolRegistry
 
 if TYPE_CHECKING:
@@ -157,8 +157,9 @@ def _connected(
         """Ask as about a call whose arguments are the answer: every front end shows them, and lets a person change them."""
         assert approve is not None  # noqa: S101 - else no one is asked
         fields = {"url": question.url} if question.url else question.fields
+        kind = SAMPLING if question.asks_model else QUESTION
         request = ApprovalRequest(
-            tool_name=f"{QUESTION}{question.server}: {' '.join(question.message.split())}",
+            tool_name=f"{kind}{question.server}: {' '.join(question.message.split())}",
             arguments=fields,
             reason=f"the MCP server {question.server} asks this in the middle of a call.",
             run_id="",

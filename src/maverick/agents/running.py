@@ -167,7 +167,7 @@ async def _sampled(
     *earlier, last = sample.messages
     made = {"user": Message.user, "assistant": Message.assistant}
     asked: AgentDefinition[str] = AgentDefinition(
-        f"{server}-sampling",
+        "mcp-sampling",
         f"Answers what the MCP server {server} asks.",
         prompt_config=PromptConfig("${system}" if sample.system else "", ["${prompt}"]),
         model_config=ModelConfig(model=definition.model_config.model, max_tokens=sample.max_tokens),

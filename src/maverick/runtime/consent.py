@@ -41,6 +41,8 @@ _UNSEEN = (
 """What Unicode calls default-ignorable, which is drawn as nothing, and the letters and signs that are blank."""
 QUESTION = "answer to "
 """What the name begins with of a request that is the question of an MCP server, and no tool's; its arguments are the answer."""
+SAMPLING = "sampling for "
+"""The same if the server wants to ask the person's model; its arguments are what it asks."""
 
 
 class CallPreview(Struct, frozen=True):
@@ -89,11 +91,11 @@ def preview_call(
         site = "{0.scheme}://{0.netloc}".format(_parts(address))
         grant = _grant(tool_name, site)
         return CallPreview("fetch", "Fetch a web page", lines, grant, f"pages of {visible(site)}")
+    title = f"{shown[:1].upper()}{shown[1:]}"
+    if tool_name.startswith(SAMPLING):  # it costs something each time
+        return CallPreview("call", title, lines, grant="", always="")
     if tool_name.startswith(QUESTION):  # who agrees to one question has not agreed to the next
-        title, grant = (
-            f"{shown[0].upper()}{shown[1:]}",
-            _grant(tool_name, json.dumps(arguments, sort_keys=True)),
-        )
+        grant = _grant(tool_name, json.dumps(arguments, sort_keys=True))
         return CallPreview("call", title, lines, grant, "this answer to this question")
     return CallPreview("call", f"Call {shown}", lines, tool_name, f"every call of {shown}")
 

@@ -6,8 +6,9 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import mcp_types as types
 import pytest
 
 from maverick import AgentDefinition, AgentExecutor, ApprovalRequest, MaverickConfig, ToolConfig
@@ -19,7 +20,8 @@ from maverick.model import Role
 from maverick.runtime import AbortSignal, ApprovalAnswer
 from maverick.runtime.consent import preview_call
 from maverick.testing import ScriptedClient, call, reply
-from maverick.tools.mcp import expand_prompt, list_prompts, list_resources, read_resource
+from maverick.tools.mcp import Question, Sample, expand_prompt, list_prompts, list_resources, read_resource
+from maverick.tools.mcp.questions import sampling
 from tools.mcp.wiki_server import Tasks, wiki_server
 
 Write = Callable[..., None]
@@ -54,7 +56,7 @@ async def test_prompts_are_commands_with_a_slash_and_resources_are_read_as_someb
     (resource,) = await list_resources(["wiki"])
     said = await expand_prompt("/mcp__wiki__summary 'low tide' language=French")
     read = await read_resource("wiki", resource.uri)
-    asked = await expand_prompt("/mcp__wiki__resource wiki://tides When is low tide?")
+    asked = await expand_prompt("/mcp__wiki__resource wiki://tides When's  low tide?")
 
     assert prompt.usage == "/mcp__wiki__summary page [language]"
     assert prompt.description == "Sums a page up."
@@ -66,7 +68,7 @@ async def test_prompts_are_commands_with_a_slash_and_resources_are_read_as_someb
         "/mcp__wiki__resource uri [words]",
         "Attaches a resource: wiki://tides",
     )
-    assert asked.startswith('When is low tide?\n\n<untrusted from="wiki://tides"')
+    assert asked.startswith('When\'s  low tide?\n\n<untrusted from="wiki://tides"')
     assert "The sea comes and goes." in asked
 
 
@@ -146,6 +148,7 @@ async def test_a_server_asks_the_user_only_where_it_may_and_gets_only_what_fits(
         (None, "decline: None is deep."),
         ("broken", "The MCP server 'wiki' refused: The dredger sank."),
         ("never", "Cut short: the run ended before the tool did."),
+        ("lost", "The MCP server 'wiki' refused: "),
     ],
 )
 async def test_a_call_that_is_answered_with_a_task_ends_with_it_and_the_task_with_the_call(
@@ -175,7 +178,7 @@ async def test_a_call_that_is_answered_with_a_task_ends_with_it_and_the_task_wit
 
     assert told in returned
     assert len(asked) == 1, "each question is asked once"
-    assert (task_id in Tasks.cancelled) is (harbour == "never")
+    assert (task_id in Tasks.cancelled) is (harbour in ("never", "lost"))
     assert Tasks.headers[-1] == task_id
 
 
@@ -215,6 +218,10 @@ async def test_a_server_asks_the_model_only_where_it_may_and_the_model_hears_not
     assert [request.arguments["messages"][-1]["content"] for request in asked] == [
         "A line on tides."
     ] * allowed
+    previews = [preview_call(request.tool_name, request.arguments) for request in asked]
+    assert [(preview.question, preview.grant) for preview in previews] == [
+        ("Sampling for wiki: May it ask your model this?", "")
+    ] * allowed
     if allowed and agrees:
         sampled = client.requests[1]
         assert [message.content for message in sampled.messages] == [
@@ -223,3 +230,20 @@ async def test_a_server_asks_the_model_only_where_it_may_and_the_model_hears_not
             "A line on tides.",
         ]
         assert (sampled.system, sampled.tools, sampled.config.max_tokens) == ("You rhyme.", (), 50)
+
+
+@pytest.mark.requirement("MCP-SAMPLING")
+@pytest.mark.parametrize("max_tokens", [0, -1])
+async def test_a_server_cannot_ask_the_model_for_an_answer_of_any_length(max_tokens: int) -> None:
+    async def agree(question: Question) -> dict[str, Any] | None:
+        return question.fields
+
+    async def ask_model(server: str, sample: Sample) -> Any:
+        raise AssertionError("it is not asked")
+
+    text = types.SamplingMessage(role="user", content=types.TextContent(text="Say all you know."))
+    asked = types.CreateMessageRequestParams(messages=[text], max_tokens=max_tokens)
+    refused = await sampling("wiki", agree, ask_model)(cast("Any", None), asked)
+
+    assert isinstance(refused, types.ErrorData)
+    assert "at least 1 token" in refused.message

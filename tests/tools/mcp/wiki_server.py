@@ -14,6 +14,7 @@ import uvicorn
 from mcp.server import MCPServer
 from mcp.server.extension import Extension, MethodBinding
 from mcp.server.mcpserver import Context
+from mcp.shared.exceptions import MCPError
 
 
 class Task(types.Result):
@@ -61,6 +62,8 @@ class Tasks(Extension):
             asked = {"where": types.ElicitRequest(params=WHERE)}
             return Task(task_id=params.task_id, status="input_required", input_requests=asked)
         harbour = (told.content or {}).get("harbour")
+        if harbour == "lost":
+            raise MCPError(types.INTERNAL_ERROR, "The harbour cannot be reached now.")
         if harbour == "never":
             return Task(task_id=params.task_id)
         if harbour == "broken":

@@ -26,6 +26,7 @@ LONGEST_TEXT = 200_000
 """The characters of a prompt or a resource that are used."""
 _MOST = 200
 """How many prompts, and how many resources, of a server are listed."""
+_RESOURCE = "resource"
 _NAMED = 5
 """How many resources the description of their command names."""
 
@@ -102,17 +103,14 @@ async def expand_prompt(text: str, folder: Path | None = None) -> str:
         InvalidInputError: There is no such prompt, or an argument is missing or unknown.
         MaverickError: A server cannot be used, or refuses.
     """
-    try:
-        command, *words = shlex.split(text)
-    except ValueError as error:
-        raise InvalidInputError("The command has a quote that is not closed.", field="prompt") from error
+    command = "".join(text.split(maxsplit=1)[:1])
     settings = load_mcp_servers(folder).find(server_of(command.removeprefix("/")) or command)
     async with connected_servers([settings]) as (server,):
         known = {prompt.command: prompt for prompt in await prompts_of(server)}
         if command not in known:
             raise InvalidInputError(describe_unknown("prompt", command, list(known)), field="prompt")
         prompt = known[command]
-        arguments = _arguments(prompt, words)
+        arguments = _arguments(prompt, _words(prompt, text))
         if prompt.reads_resource:
             read = await _read(server, arguments["uri"])
             return f"{arguments['words']}\n\n{read}" if "words" in arguments else read
@@ -143,13 +141,14 @@ async def _read(server: ConfiguredServer, uri: str) -> str:
 async def prompts_of(server: ConfiguredServer) -> list[ServerPrompt]:
     """The prompts of a server that is connected, and the command for its resources if it has any."""
     prompts, resources = await _prompts(server), await _resources(server)
-    if resources and all(prompt.name != "resource" for prompt in prompts):
+    if resources:
+        prompts = [prompt for prompt in prompts if prompt.name != _RESOURCE]  # not what a person means by it
         named = ", ".join(resource.uri for resource in resources[:_NAMED])
         more = f" and {len(resources) - _NAMED} more" if len(resources) > _NAMED else ""
         about = f"Attaches a resource: {named}{more}"
         prompts.append(
             ServerPrompt(
-                server.server.name, "resource", about, ("uri", "words"), ("uri",), reads_resource=True
+                server.server.name, _RESOURCE, about, ("uri", "words"), ("uri",), reads_resource=True
             )
         )
     return prompts
@@ -181,6 +180,16 @@ async def _resources(server: ConfiguredServer) -> list[ServerResource]:
         ServerResource(server.server.name, str(found.uri), found.name, found.description or "")
         for found in listed.resources[:_MOST]
     ]
+
+
+def _words(prompt: ServerPrompt, text: str) -> list[str]:
+    """What follows a command: the words for a shell, or the address of a resource and then a text as it is."""
+    if prompt.reads_resource:
+        return text.split(maxsplit=2)[1:]
+    try:
+        return shlex.split(text)[1:]
+    except ValueError as error:
+        raise InvalidInputError("The command has a quote that is not closed.", field="prompt") from error
 
 
 def _arguments(prompt: ServerPrompt, words: Sequence[str]) -> dict[str, str]:

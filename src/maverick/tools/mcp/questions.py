@@ -41,6 +41,8 @@ class Question(Struct, frozen=True):
     """What is asked for, with the values that the server suggests; ``None`` where it suggests none."""
     url: str = ""
     """Where the user is to go, if that is the question; the server is only told whether they agreed."""
+    asks_model: bool = False
+    """Whether it may ask the user's model what is in the fields; that is asked each time."""
 
 
 AskUser: TypeAlias = Callable[[Question], Awaitable[dict[str, Any] | None]]
@@ -115,10 +117,13 @@ def sampling(server: str, ask: AskUser, ask_model: AskModel) -> SamplingFnT:
         wanted = _sample(params)
         if wanted is None:
             problem = (
-                f"Only text of at most {_LONGEST_SAMPLE:,} characters that ends with the user's is taken."
+                f"Only text of at most {_LONGEST_SAMPLE:,} characters that ends with the user's is taken, "
+                "for an answer of at least 1 token."
             )
             return types.ErrorData(code=types.INVALID_PARAMS, message=problem)
-        given = await ask(Question(server, "May it ask your model this?", msgspec.to_builtins(wanted)))
+        given = await ask(
+            Question(server, "May it ask your model this?", msgspec.to_builtins(wanted), asks_model=True)
+        )
         if given is None:
             return types.ErrorData(code=_DECLINED, message="The user declined.")
         try:
@@ -139,6 +144,8 @@ def sampling(server: str, ask: AskUser, ask_model: AskModel) -> SamplingFnT:
 
 def _sample(params: types.CreateMessageRequestParams) -> Sample | None:
     """What a server wants to ask; ``None`` if a person could not read it, or a model could not answer it."""
+    if params.max_tokens < 1:  # to a provider's client, 0 means as many as there may be
+        return None
     messages = []
     for message in params.messages:
         blocks = message.content if isinstance(message.content, list) else [message.content]

@@ -51,6 +51,10 @@ class _Request(types.Request[_Params, Literal["tasks/get", "tasks/update", "task
     name_param = "taskId"
 
 
+class _TaskEndedError(MCPError):
+    """The server has ended a task without a result."""
+
+
 class ServerTasks(ClientExtension):
     """Lets a server answer calls with tasks."""
 
@@ -67,7 +71,7 @@ async def _resolve(created: _Created, context: ClaimContext) -> types.CallToolRe
         with anyio.fail_after(context.read_timeout_seconds):
             return await _result(created, context.session)
     except BaseException as error:
-        if not isinstance(error, MCPError):  # the server has not ended it
+        if not isinstance(error, _TaskEndedError):
             with anyio.move_on_after(_CANCEL_SECONDS, shield=True), suppress(Exception):
                 await _send(context.session, "tasks/cancel", created.task_id, types.EmptyResult)
         if isinstance(error, TimeoutError):
@@ -87,7 +91,9 @@ async def _result(created: _Created, session: ClientSession) -> types.CallToolRe
                 return result
             case _State(status="completed" | "failed" | "cancelled"):
                 why = state.error.message if state.error else state.status_message
-                raise MCPError(types.INTERNAL_ERROR, why or f"The task was {state.status} without a result.")
+                raise _TaskEndedError(
+                    types.INTERNAL_ERROR, why or f"The task was {state.status} without a result."
+                )
             case _State(status="input_required"):
                 asked = {key: one for key, one in (state.input_requests or {}).items() if key not in answered}
                 for key, request in asked.items():
