@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import nullcontext
 from datetime import date
 from typing import Any, get_args
 
@@ -17,7 +18,7 @@ from maverick.exceptions import InvalidInputError
 from maverick.journal import MemoryJournal
 from maverick.loop import TerminateReason
 from maverick.model import Message, ModelInfo, Price, Request, RequestConfig
-from maverick.model.client import RequestDefaults, check_media, check_settings, common_info
+from maverick.model.client import RequestDefaults, check_media, check_request, check_settings, common_info
 from maverick.model.media import Image
 from maverick.providers.wrappers import FallbackClient, LimitedClient, RateLimiter
 from maverick.testing import ScriptedClient, call, reply
@@ -176,6 +177,28 @@ def test_an_image_for_a_model_that_reads_text_alone_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="x reads no images"):
         check_media([image], ModelInfo(media=("document",)), "x")
     check_media([image], ModelInfo(), "x")
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "says"),
+    [
+        (
+            "gpt-5.6-sol",
+            {"temperature": 0.5},
+            "temperature: gpt-5.6-sol takes it only where it does not think",
+        ),
+        ("gpt-5-mini", {"top_p": 0.5}, "top_p: gpt-5-mini does not take it"),
+        ("gpt-5.6-sol", {"temperature": 0.5, "thinking": "off"}, ""),
+        ("gpt-4.1", {"temperature": 0.5}, ""),
+    ],
+)
+async def test_a_temperature_is_for_models_that_do_not_think(
+    model: str, settings: dict[str, Any], says: str
+) -> None:
+    request = Request(messages=[Message.user("hi")], config=RequestConfig(**settings))
+    async with connect(f"openai:{model}", api_key="k", settings=AgentConfig()) as client:
+        with pytest.raises(InvalidInputError, match=says) if says else nullcontext():
+            check_request(client, request)
 
 
 def test_what_holds_for_several_models_is_what_all_of_them_take() -> None:

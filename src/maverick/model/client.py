@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import date
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
@@ -106,8 +106,8 @@ class ModelInfo(Struct, frozen=True, omit_defaults=True):
     """The levels of effort it takes."""
     thinking: tuple[str, ...] | None = None
     """The ways of thinking it takes: ``adaptive``, ``between_tools``, ``off``, and ``budget`` for a number of tokens."""
-    sampling: bool | None = None
-    """Whether it takes a temperature and ``top_p``."""
+    sampling: bool | Literal["thinking off"] | None = None
+    """Whether it takes a temperature and ``top_p``, or does so only where ``thinking`` is ``off``."""
     forced_tools: bool | None = None
     """Whether it can be made to call a tool."""
     retires: date | None = None
@@ -143,6 +143,7 @@ def model_info(client: LLMClient, model: str) -> ModelInfo:
 
 
 _MEDIA = {Image: "image", Document: "document"}
+_NO_SAMPLING: Sequence[Literal[False, "thinking off"]] = (False, "thinking off")
 
 
 def check_settings(
@@ -157,10 +158,7 @@ def check_settings(
     if config.thinking is not None:
         mode = "budget" if isinstance(config.thinking, int) else config.thinking
         _check("thinking", mode, info.thinking, model)
-    if info.sampling is False:
-        for name in ("temperature", "top_p"):
-            if getattr(config, name) is not None:
-                _check(name, "", (), model)
+    _check_sampling(config, info, model)
     if info.max_output is not None and (config.max_tokens or 0) > info.max_output:
         refuse("max_tokens", f"{model} writes at most {info.max_output:,} tokens, got {config.max_tokens:,}.")
     choice = config.tool_choice
@@ -176,6 +174,16 @@ def check_settings(
         refuse(
             "tool_choice",
             f"expected 'auto', 'none', 'required' or a tool on offer ({named}), got {choice!r}.",
+        )
+
+
+def _check_sampling(config: RequestConfig, info: ModelInfo, model: str) -> None:
+    named = [name for name in ("temperature", "top_p") if getattr(config, name) is not None]
+    if named and info.sampling is False:
+        _check(named[0], "", (), model)
+    if named and info.sampling == "thinking off" and config.thinking != "off":
+        refuse(
+            named[0], f"{model} takes it only where it does not think. Leave it out, or set thinking='off'."
         )
 
 
@@ -210,7 +218,9 @@ def common_info(infos: Sequence[ModelInfo]) -> ModelInfo:
         media=_common([info.media for info in infos]),
         effort=_common([info.effort for info in infos]),
         thinking=_common([info.thinking for info in infos]),
-        sampling=False if any(info.sampling is False for info in infos) else None,
+        sampling=next(
+            (limit for limit in _NO_SAMPLING if any(info.sampling == limit for info in infos)), None
+        ),
         forced_tools=False if any(info.forced_tools is False for info in infos) else None,
         needs_price=any(info.needs_price for info in infos),
         least_output=max(info.least_output for info in infos),
