@@ -158,7 +158,7 @@ def reading(request: Request) -> Any:
 
 
 @pytest.mark.requirement("FLEET-WATCH")
-async def test_a_terminal_that_joins_in_the_middle_of_an_answer_sees_all_of_it_once(
+async def test_a_terminal_sees_all_of_an_answer_it_joins_in_once_and_why_a_run_was_given_up(
     fleet: Fleet, postgres_url: str
 ) -> None:
     speaker = Speaker("Once upon a time ", "there was a fleet.")
@@ -172,6 +172,10 @@ async def test_a_terminal_that_joins_in_the_middle_of_an_answer_sees_all_of_it_o
                 speaker.may_go_on.release()
             after = await rest_of(events)
         await asyncio.wait_for(run.ended(), PATIENCE)
+        given_up = await fleet.fork(run.run_id, turn=9, user_id="ana")
+        for why in (given_up.result(), rest_of(events_in_fleet(journal, given_up.run_id, 0))):
+            with pytest.raises(InvalidInputError, match="not 9"):
+                await asyncio.wait_for(why, PATIENCE)
 
     assert said([*before, *after]) == "Once upon a time there was a fleet."
     assert isinstance(after[-1], RunEnd)
