@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 import uuid
 from pathlib import Path
@@ -156,7 +158,7 @@ async def test_programs_are_kept_apart_when_the_keeper_of_one_is_killed(mark: st
     ]
     assert len(await there(mark, 2)) == 2
 
-    await (await asyncio.create_subprocess_exec("kill", "-9", str(parent_of(programs[0].pid)))).wait()
+    os.kill(parent_of(programs[0].pid), signal.SIGKILL)
 
     assert await gone(mark) == []
     assert not await programs[1].exits_within(0.2)
