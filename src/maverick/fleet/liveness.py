@@ -102,7 +102,7 @@ class Liveness:
         self._connection: Any = None  # asyncpg has no types
         self._present = False
         """Whether this worker's connection holds the lock that tells peers of it."""
-        self._renewed_at = self._steady_since = 0.0
+        self._asked_at = self._renewed_at = self._steady_since = 0.0
         self._looped_at = time.monotonic()
 
     @property
@@ -151,8 +151,10 @@ class Liveness:
             self._connection = await self._journal.database.connect(FLEET_CHANNEL, self._heard)
             self._loop.call_soon_threadsafe(self._on_connected)
         before = time.monotonic()
-        if before - self._renewed_at > _LATE:
+        # Also late if the last one was kept waiting: the rows are as old as its beginning then.
+        if before - self._asked_at > _LATE:
             self._steady_since = before
+        self._asked_at = before
         is_steady = before - self._steady_since > _STEADY
         (row,) = await self._connection.fetch(
             _RENEW,
