@@ -34,7 +34,7 @@ from maverick.server.limits import AdmissionQueue
 from maverick.testing import ScriptedClient, call, reply
 from server.chat_server import LINES, PATIENCE, ChatServer, Event, Person, SlowModel
 from server.test_agents import MAIL, SENT, clerk
-from temporal import running_server
+from temporal import connected, running_server
 from warm_start import Maverick
 from wire.openai_answers import DONE, sse
 
@@ -202,6 +202,7 @@ async def test_an_answer_of_a_worker_is_stopped_at_any_server_also_before_it_has
 @pytest.mark.requirement("SERVER-FLEET", "SERVER-OPERATIONS")
 async def test_a_server_of_a_fleet_is_ready_only_while_temporal_can_be_reached(postgres_url: str) -> None:
     with running_server() as (address, temporal):
+        await connected(address)
         fleet = await Fleet.connect(temporal=address, journal=PostgresJournal(postgres_url))
         async with ChatServer(postgres_url, fleet=fleet) as server:
             before = await server.person(None).get("/ready")
