@@ -193,7 +193,6 @@ LastEventId = Annotated[
 async def _respond(
     request: Request,
     user: User,
-    service: Service,
     format: StreamFormat | None = None,  # noqa: A002 - what it is called in the address
     last_event_id: LastEventId = None,
 ) -> Callable[[Answer], Awaitable[Response]]:
@@ -204,6 +203,7 @@ async def _respond(
     async def respond(answer: Answer) -> Response:
         if format is None:
             return await whole(answer)
+        service = await _service(request)
         return service.stream(user, answer, format.encoder(), last_event_id)
 
     return respond
