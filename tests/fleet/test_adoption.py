@@ -17,7 +17,7 @@ from maverick.journal import PostgresJournal, RunStatus
 from maverick.journal.postgres.schema import FLEET_CHANNEL
 from maverick.testing import call
 from postgres import run_script
-from temporal import running_server, start_server
+from temporal import connected, running_server, start_server
 
 SECRET = "the-word-of-this-house"
 _WORKERS = "SELECT worker, began_at FROM maverick.fleet_workers ORDER BY worker"
@@ -59,6 +59,7 @@ async def test_a_fleet_leaves_the_runs_of_another_in_the_same_database_alone(
 
 async def test_the_runs_of_a_server_that_was_wiped_go_on_at_a_new_one(postgres_url: str) -> None:
     with running_server() as (address, old):
+        await connected(address)
         async with await Fleet.connect(temporal=address, journal=PostgresJournal(postgres_url)) as fleet:
             waiting = await fleet.start("clerk", inputs={"prompt": "Go."}, user_id="ana")
             # Its client died before it told Temporal.
