@@ -141,9 +141,8 @@ async def test_a_run_that_is_woken_before_anyone_has_decided_writes_nothing(
     async with working(Worker(fleet, offer(fleet, then(call("publish", text="news"))))):
         run = await fleet.start("clerk", inputs={"prompt": "Publish."}, user_id=user_id)
         await eventually(partial(is_parked, fleet, run.run_id))
-        await fleet.workflows.wake(
-            run.run_id
-        )  # as the second word of a decision, after the run has parked again
+        # As the second word of a decision, after the run has parked again.
+        await fleet.workflows.wake(run.run_id)
         await eventually(partial(was_driven, fleet, run.run_id, 2))
         (asked,) = await fleet.journal.list_approvals(run_id=run.run_id)
         await fleet.journal.approve(asked.approval_id, by=user_id or "ana")

@@ -177,9 +177,8 @@ def is_same_word(said: str, word: str) -> bool:
     """Whether a word that was said is one of a title: in another form, or misspelt."""
     if said in _FILLERS or (said != word and said.endswith(("ed", "ing")) and not word.endswith(said[-2:])):
         return said == word
-    if (
-        said[:1] != word[:1] or abs(len(said) - len(word)) > 4
-    ):  # nearly all words: a long list is to take no time
+    # Nearly all words end here: a long list is to take no time.
+    if said[:1] != word[:1] or abs(len(said) - len(word)) > 4:
         return False
     is_swapped = len(said) > 3 and said[0] == word[0] and sorted(said) == sorted(word)
     return is_swapped or _same(said, word)

@@ -68,9 +68,8 @@ def _replaced_extras() -> list[str]:
     import re
 
     found = None
-    with suppress(
-        OSError, ValueError, LookupError, TypeError
-    ):  # there is no receipt, or it is of another form
+    # There may be no receipt, or one of another form.
+    with suppress(OSError, ValueError, LookupError, TypeError):
         if (receipt := Path(sys.prefix) / "uv-receipt.toml").is_file():
             told = receipt.read_text(encoding="utf-8")
             found = re.search(r'name = "maverick-agents", extras = \[([^]]*)\]', told)

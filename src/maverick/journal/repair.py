@@ -114,9 +114,8 @@ def repair(source: str | Path, copy: str | Path) -> Repair:
             db.text_factory = _decoded
             db.execute("PRAGMA writable_schema = ON")  # SQLite then reads on in a file that is cut off
             db.execute("ATTACH ? AS damaged", (f"{Path(source).absolute().as_uri()}?mode=ro",))
-            lost = list(
-                _copy_tables(db)
-            )  # in no transaction: after a page that cannot be read, it could write nothing
+            # In no transaction: after a page that cannot be read, it could write nothing.
+            lost = list(_copy_tables(db))
             db.execute("DETACH damaged")
             db.execute("BEGIN")
             found = [*_save_records(db), *_cut_back(db)]

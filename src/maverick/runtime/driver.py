@@ -112,9 +112,8 @@ class Driver(Generic[T]):
         self._deadlines = deadlines_of(asyncio.get_running_loop())
         try:
             step = await self.run.record(first)
-            while (
-                type(step) is not Finish
-            ):  # asking a struct what it is no instance of takes five times as long
+            # By type: asking a struct what it is no instance of takes five times as long.
+            while type(step) is not Finish:
                 self._interruption.check()
                 if type(step) is CallModel:
                     step = await self._call_model(step)

@@ -66,6 +66,5 @@ def run_sync(
         raise InvalidInputError(
             "run_sync() was called where an event loop runs; write `await executor.execute(…)` there."
         )
-    return asyncio.run(
-        run()
-    )  # not where the other error is handled, which would be in every traceback of the run
+    # Not where the other error is handled, which would be in every traceback of the run.
+    return asyncio.run(run())

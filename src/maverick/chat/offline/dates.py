@@ -23,7 +23,6 @@ _NO_ARTICLE = r"(?<!\bthe )(?<!\bsome )(?<!\ba )(?<!\bof )(?<!\bin )"
 _NO_NAME = r"(?=\s*(?:$|[,.!?;]|at \d|\d+ ?[ap]m|instead|please|morning|evening|night))"
 _UNIT = r"(?:day|week|month|fortnight)s?"
 _NTH = rf"\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(_NTHS)}"
-_SPAN = pattern(rf"(?:by )?(?P<count>{_COUNT})(?: more)? (?P<unit>{_UNIT})")
 _REPEATED = pattern(
     rf"(?:^|,?\s+)(?:daily|(?:bi-?)?weekly|monthly|yearly|annually|(?:on )?(?:weekdays|weekends|(?:{_DAY})s)|(?:once|twice|{_COUNT} times) an? \w+"
     rf"|(?:on )?(?:the (?:{_NTH}) of )?(?:every|each) (?:other |single |(?:{_NTH}) |(?:{_COUNT}) )?"
@@ -117,12 +116,6 @@ _DATED_DAY = pattern(
 def one_date(text: str) -> str:
     """A text in which "Thursday, March 19" is one date, not two."""
     return _DATED_DAY.sub(lambda found: "on the " if found["nth"] else "on ", text)
-
-
-def take_span(text: str) -> int | None:
-    """How many days "two weeks" or "by another day" are; about as many, for months."""
-    found = _SPAN.fullmatch(text.strip())
-    return None if found is None else (_counted(found, date.min) - date.min).days
 
 
 class Span(NamedTuple):

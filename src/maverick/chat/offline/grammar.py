@@ -158,16 +158,9 @@ _PARTS = {
     "which": r"(these|the following|the|some|several|a few|\w+)",
     "state": "(open|pending|completed|finished|done|overdue|urgent|important|(high|medium|low)(-| )priority|remaining|late)",
     "past": rf"((?!(need|feed|seed|speed|indeed|shed|bed|red|embed)\b)\w\w+ed|{'|'.join(BASE_FORMS)})",
-    "participle": "{past}",
-    "lately": "(yesterday|today|just now|already|earlier|last night|this (morning|afternoon|evening))",
     "settled": "(sorted|handled|taken care of|settled|dealt with|ticked off|out of the way|over and done with)",
-    "wish": r"(need|wanted|needed|asked|hoped|liked|loved|tried|wished|added|forgot\w*)\b",
     "deadline": "(due date|deadline|date)",
     "must": "((must not|mustn't|can't|cannot) forget to|must|need to|have to|should|ought to|got to|gotta)",
-    "level": "(?P<level>not urgent|not important|very urgent|urgent|important|highest|high|top|medium|normal"
-    "|lowest|low)[(-| )(priority|prio|importance)]",
-    "urgent": "[that |so |very |really ](urgent|important|[a ](high|top) priority)",
-    "span": r"(?P<span>[by ](a couple of|an?|another|\w+)[ more] (day|week|month|fortnight)s?)",
     "deeds": "(add|delete|remove|complete|mark|tick|check|cross|rename|move|change|finish|touch|do (that|it|anything)|clear)",
     "task": "(?P<task>.+?)",
     "title": "(?P<title>.+)",
@@ -236,7 +229,7 @@ delete:         {remove} {task}
 # Looking.
 look_up:        do (i|we) [still |really |even ](have|need) to [do ]{task}
 look_up:        (did|have|has|had) (i|we|you) [already |ever ]{task}[ yet| already| today| yesterday]
-look_up:        (is|are|was|were|has|have) [the |my ]{task} (been )?({done}|{participle}|due|on (my|the) list|there)[ yet| already]
+look_up:        (is|are|was|were|has|have) [the |my ]{task} (been )?({done}|{past}|due|on (my|the) list|there)[ yet| already]
 look_up:        [what is |what's |[do you ][know ]when is |when's |when are |when was ]the ({deadline}) (of|for|on) {task}
 look_up:        [tell me ][do you know ]when('s| is| are| was| were| do i (need|have) to| must i| should i| did i) {task}[ due]
 look_up:        [tell me ]when i (need|have|must|should)[ to] {task}

@@ -123,9 +123,7 @@ class EditorSession:
         self._asking = asyncio.Lock()
         self._grants = Grants(folder)
         self._late: set[str] = set()
-        self._replayed: dict[
-            str, int
-        ] = {}  # events told of a run that has not ended, and is another process's
+        self._replayed: dict[str, int] = {}  # by run of another process that has not ended: its events told
 
     @property
     def id(self) -> str:
