@@ -23,7 +23,7 @@ from cli.editor import Editor, editor
 from cli.folder import Folder
 from maverick.cli.acp.content import place_of
 from maverick.cli.acp.tool_calls import preview_content, shown_arguments, title_of
-from maverick.journal import SqliteJournal
+from maverick.journal import RunStatus, SqliteJournal
 from maverick.model import ToolCall
 from maverick.runtime.consent import preview_call
 from media_files import png
@@ -336,6 +336,19 @@ async def test_a_session_in_two_windows_is_one_conversation(office: Path) -> Non
         f"Heard: {whole}; 0 images.Heard: {whole}, from the left; 0 images."
         f"Heard: {whole}, from the left, again; 0 images."
     )
+
+
+async def test_a_session_whose_last_words_are_elsewhere_is_not_continued_without_them(office: Path) -> None:
+    async with editor(office, "clerk.py") as made:
+        mine = await made.new(office)
+        await made.prompt(mine, "hello")
+        async with SqliteJournal(office / ".maverick" / "runs.db") as journal:
+            (run,) = await journal.list_runs()
+            moved = "moved (complete) to the fleet"
+            await journal.append(await journal.claim(run.run_id), (), RunStatus.STOPPED, moved)
+
+        with pytest.raises(RequestError, match=r"was moved to the fleet\. Continue it there\."):
+            await made.prompt(mine, "and?")
 
 
 async def test_servers_of_the_editor_are_used_and_one_that_fails_is_left_out(

@@ -166,6 +166,20 @@ async def messages_of(journal: Journal, run_id: str) -> tuple[Message, ...] | No
     return (*loop.step.result.messages, *await unheard_by(journal, run_id))
 
 
+async def messages_to_continue(journal: Journal, run_id: str) -> tuple[Message, ...] | None:
+    """The same of a run that a conversation goes on from.
+
+    Raises:
+        RunMovedError: It was moved to another journal, and what was said there since would be left out.
+        JournalDamagedError: Its last entries are lost.
+    """
+    from maverick.runtime.replay import check_complete  # here, since few runs continue another
+
+    messages = await messages_of(journal, run_id)
+    await check_complete(journal, run_id, None)
+    return messages
+
+
 async def unheard_by(journal: Journal, run_id: str) -> list[Message]:
     """What was said to a run that has not heard it."""
     words = [decode_words(payload) for payload in await journal.waiting_words(run_id)]

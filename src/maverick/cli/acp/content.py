@@ -11,6 +11,7 @@ from typing import TypeAlias
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from acp import schema
+from acp.helpers import update_agent_message_text, update_user_message_text
 
 from maverick.exceptions import InvalidInputError
 from maverick.model import Document, Image, Message, Role
@@ -52,13 +53,13 @@ def title_of(said: Said, limit: int = 80) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
-def history_of(messages: Sequence[Message]) -> Iterator[tuple[Role, str]]:
+def history_of(messages: Sequence[Message]) -> Iterator[schema.UserMessageChunk | schema.AgentMessageChunk]:
     """Who said what, for people: tools and thoughts are left out."""
     for message in messages:
-        if message.role in (Role.USER, Role.ASSISTANT):
-            text = message.content if message.role is Role.ASSISTANT else _shown(message)
-            if text:
-                yield message.role, text
+        if message.role is Role.USER and (text := _shown(message)):
+            yield update_user_message_text(text)
+        elif message.role is Role.ASSISTANT and message.content:
+            yield update_agent_message_text(message.content)
 
 
 def _shown(message: Message) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from acp import schema
-from acp.helpers import update_agent_message_text, update_agent_thought_text, update_user_message_text
+from acp.helpers import update_agent_message_text, update_agent_thought_text
 from acp.interfaces import Client
 from msgspec import structs
 
@@ -21,6 +21,7 @@ from maverick.agents.conversations import (
     FolderConversations,
     is_elsewhere,
     messages_of,
+    messages_to_continue,
     result_so_far,
     unheard_by,
 )
@@ -41,7 +42,7 @@ from maverick.journal import Journal
 from maverick.loop import AgentDefinition, AgentResult
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.fingerprint import Fingerprint
-from maverick.model import Message, ModelInfo, Role, ToolContext, model_info
+from maverick.model import Message, ModelInfo, ToolContext, model_info
 from maverick.providers.catalog import open_client
 from maverick.providers.resolve import ResolvedModel
 from maverick.runtime import AbortSignal, AgentExecutor
@@ -233,7 +234,7 @@ class EditorSession:
             self._updates.context_window = definition.model_config.context_window or (
                 None if known is None else known[1].context_window
             )
-            before = await messages_of(journal, runs[-1]) if runs else ()
+            before = await messages_to_continue(journal, runs[-1]) if runs else ()
             if before is None:  # its process has died, or it waits
                 before = await self._carried_over(runs[-1], executor.fingerprint(definition))
             if before is None:
@@ -322,7 +323,7 @@ class EditorSession:
         journal, count = self.served.journal, 0
         if not (told := self._replayed.pop(run_id, 0)):
             start = await load_beginning(journal, run_id)
-            self._tell_messages(start.messages if is_first else start.messages[start.earlier :])
+            self.tell(*history_of(start.messages if is_first else start.messages[start.earlier :]))
         try:
             async for event in self._executor.replay(run_id, self.definition()):
                 count += 1
@@ -334,12 +335,7 @@ class EditorSession:
         if await messages_of(journal, run_id) is None:
             self._replayed[run_id] = count
         else:
-            self._tell_messages(await unheard_by(journal, run_id))
-
-    def _tell_messages(self, messages: Sequence[Message]) -> None:
-        for role, text in history_of(messages):
-            told = update_user_message_text if role is Role.USER else update_agent_message_text
-            self.tell(told(text))
+            self.tell(*history_of(await unheard_by(journal, run_id)))
 
     def _hear(self, event: AgentActivityEvent) -> None:
         self.tell(*self._updates.updates_of(event))

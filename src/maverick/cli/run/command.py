@@ -18,7 +18,7 @@ from maverick.agents.conversations import (
     Conversation,
     FolderConversations,
     agent_of_run,
-    messages_of,
+    messages_to_continue,
     new_conversation,
 )
 from maverick.agents.discovery import DiscoveredAgent
@@ -37,7 +37,7 @@ from maverick.loop import AgentDefinition
 from maverick.model import Message
 from maverick.providers.resolve import OFFLINE, ResolvedModel, resolve
 from maverick.runtime.arguments import checked_run_id
-from maverick.runtime.replay import check_complete, load_beginning
+from maverick.runtime.replay import load_beginning
 
 
 def run_agent(options: argparse.Namespace) -> int:
@@ -160,8 +160,7 @@ async def _model_of(journal: Journal, conversation: Conversation, config: Maveri
 
 
 async def _said_in(journal: Journal, run_id: str) -> tuple[Message, ...]:
-    messages = await messages_of(journal, run_id)
-    await check_complete(journal, run_id, None)  # else what was said since, elsewhere, would be left out
+    messages = await messages_to_continue(journal, run_id)
     if messages is None:
         raise InvalidInputError(
             f"The last run in this folder has not ended. Go on with it: maverick runs resume {run_id}",
