@@ -29,13 +29,13 @@ HARMLESS = (
     "Which of them do you mean?",
     "Mondays are hard, e.g. in winter.",
     "Shall we begin?",
-    "It took back 520 books, and returned 412 of them.",
+    "It took back 520 books, and returned 41 of them.",
     "The key to a good week is sleep.",
     "The key 3 things to remember are sleep, food and rest.",
     "Rest is key; 8 hours of sleep do most people good.",
     "Start with the key: 20 minutes of rest each day.",
     "There are a record 5 days of sunshine ahead.",
-    "Chess got a 450 year history in Europe.",
+    "Chess got 14 centuries of history in Europe.",
 )
 IDS = (
     "The task (ID: 123) is important.",

@@ -6,8 +6,9 @@ A sentence is kept as it is, or left out as a whole: one with a hole in it would
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
+
+from maverick.chat.plain_words import is_plain, normalized
 
 _BREAK = re.compile(r"\n|(?:(?<=[.!?…])|(?<=[.!?…][\"'”’)*]))[ \t]+(?=[^\sa-z])")
 _NO_END = re.compile(
@@ -18,8 +19,6 @@ _NO_END = re.compile(
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\ud800-\udfff]"
 )
-_JOINERS = re.compile("[\u200c\u200d]")
-"""Needed in some scripts and between emoji, and invisible within a word of another."""
 _EMOJI = (
     "\U0001f000-\U0001faff\u2194-\u21aa\u2300-\u23ff\u2460-\u24ff\u2580-\u27bf\u2b00-\u2bff\u20e3"
     "\u3030\u303d\u3297\u3299\U000e0020-\U000e007f"
@@ -27,68 +26,12 @@ _EMOJI = (
 _EDGE_EMOJI = re.compile(
     rf"^(?:[{_EMOJI}][\u200d\ufe0f\s]*)+|\s*(?:[{_EMOJI}][\u200d\ufe0f\s]*)+(?=[.,!?…:;]|$)"
 )
-_ANY_EMOJI = re.compile(f"[{_EMOJI}]")
 
-_ALONE = r"\b(?! (?!(?:again|and|as|back|for|from|has|in|is|of|on|or|to|was|when|with)\b)[a-z])"
-"""After a number: no word follows that it counts."""
-_SAYS = r"[^\w\n]{0,3}(?:\b(?:is|was|number|no)\b|(?<=[:#=(]))[^\w\n]{0,3}"
-"""Before the value of something."""
-_UUID = r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"
-_TECHNICAL = re.compile(
-    "|".join(
-        (
-            # Ids.
-            _UUID,
-            r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b",
-            r"\b[0-9A-HJKMNP-TV-Z]{26}\b",
-            r"(?i:\b(?:task|user|conversation|session|run|call|request|message|item|record)s?[ -]?ids?\b)",
-            r"(?i:\b(?:id|uid|uuid|guid)s?\b[^\w\n]{0,3}(?:(?:is|was|of|number|no)\b[^\w\n]{0,3})?#?\w*\d\w*)",
-            rf"(?i:\bkeys?\b{_SAYS}(?:\d+{_ALONE}|(?=\w*\d)\w*[a-z_]\w*))",
-            r"(?i:\bids?\d+\b|\bidentifiers?\b)",
-            r"(?i:\btask\s*(?:number|no\.?|nr\.?)?\s*#?\d+\b|\bitem\s*(?:number|no\.?)?\s*\d{3,}\b)",
-            rf"(?i:\b(?:record|entry)\s*(?:number|no\.?|nr\.?)?\s*#?\d+{_ALONE})",
-            r"#\d+\b",
-            # Code, data and what programs print.
-            r"`|~~~",
-            r"[{}]",
-            r"\[\s*(?:[\"'\d\[\]]|$)",
-            r"^\s*[\]\[(),;]+\s*$",
-            r"^(?: {4}|\t)\S",
-            r"\"[\w ]+\"\s*:",
-            r"</?[A-Za-z][^>]*>",
-            r"\w+_\w+|\b_\w+|\b\w+_\b",
-            r"\w\([\"')]|\b\w+\.\w+\(|^\s*[a-z]\w* = \S|\$[A-Z]{2,}\b|&(?:[lg]t|amp|quot|nbsp);",
-            r"\b(?:task|user|due|created|updated|conversation|session)[A-Z]\w*",
-            r"\b[A-Za-z]\w*=\S|[=!]=|=>|->|::|&&|\|\||;\s*$",
-            r"\b0x[0-9a-fA-F]+\b|\[\d+(?:;\d+)*m|\\[nrtux]|(?:^|\s)(?:/\w+){2,}|\b[A-Z]:\\",
-            r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\blocalhost\b",
-            # Failures of programs, and their codes.
-            r"\b\w+(?:Error|Exception|Warning|Interrupt)\b|\b(?:Stop(?:Async)?Iteration|(?:System|Generator)Exit)\b",
-            r"\bE(?:CONN|NOENT|NOSPC|ACCES|PERM|PIPE|TIMEDOUT|HOST|ADDR)[A-Z]*\b",
-            r"(?i:\berr(?:or|no)\w*\b|\bexceptions?\b(?! of\b)|\btraceback\b|\bstack ?trace\b|\bseg(?:mentation )?fault\w*)",
-            r"(?i:\bline \d+, in\b|\bcore dumped\b|\bpanic:)",
-            r"(?i:\bHTTPS?\b)",
-            r"(?i:\b(?:status|code|response|gateway)\b[^\w\n]{0,3}(?:is |was |of )?\b[1-5]\d\d\b)",
-            r"(?i:\b[1-5]\d\d\b[^\w\n]{0,3}(?:status|response|gateway|internal|not found|bad request|forbidden))",
-            r"(?i:\b[1-5]\d\d\b[^\w\n]{0,3}(?:unauthori[sz]ed|too many|service unavailable|conflict))",
-            r"(?i:\b(?:forbidden|unauthori[sz]ed|not found|unavailable)\b[^\w\n]{0,3}[45]\d\d\b)",
-            rf"(?i:\bgot an? [45]\d\d{_ALONE})",
-            r"(?i:\b(?:fail|respond|answer|return|repl|reject)\w*(?: with)?(?: an?)? [45]\d\d\b(?! [a-z]))",
-            # Databases.
-            r"\b(?:SELECT|INSERT INTO|UPDATE|DELETE FROM|FROM|WHERE|VALUES|ORDER BY|GROUP BY|JOIN|(?:DROP|CREATE|ALTER) TABLE)\b",
-            r"(?i:\bselect\b.{1,80}\bfrom\b.{1,80}(?:\bwhere\b|;)|\bselect \*|\bdrop table\b|\binsert into \w+ ?\()",
-            r"(?i:\bdelete from \w+ where\b|\bupdate \w+ set\b|\bwhere \w+ ?=)",
-            r"(?i:\bselect [\w, ]{1,60} from (?:tasks|users|messages|conversations)\b)",
-            r"(?i:\b(?:my|post)?sql(?:ite|alchemy)?\b|\bpostgres\w*|\bdatabases?\b|\b(?:primary|foreign) key\b)",
-            # Words that only programmers use.
-            r"(?i:\bnull\b|\bundefined\b|\bNaN\b|\bNoneType\b|\bboolean\b|\bregex\b|\bstd(?:out|err|in)\b)",
-            r"(?i:\b(?:JSON|XML|YAML|APIs?|MCP|LLM|SDK|URI|UUID|GUID|TCP|DNS|SSL|TLS|OAuth|JWT|CPU)\b)",
-            r"(?i:\bbackends?\b|\bservers?\b|\bendpoints?\b|\bpayloads?\b|\bschemas?\b|\bparameters?\b|\bruntime\b)",
-            r"(?i:\bidempoten\w*|\bserialis\w*|\bserializ\w*|\bdeserial\w*|\bsystem prompt\b|\brate limit\w*)",
-            r"(?i:\b(?:tool|function)[ -]?calls?\b|\bcalled the tool\b|\bmiddleware\b|\basync(?:io)?\b|\bconnection re\w+)",
-        )
-    )
+_MARKUP = re.compile(
+    r"^[ \t]*(?:#{1,6}|>+)[ \t]+|(?<![\w*])\*{1,3}(?=[\w\"'“‘(])|(?<=[\w.,!?:;\"'”’)])\*{1,3}(?![\w*])"
 )
+"""The marks of a heading, a quotation and emphasis."""
+_BULLET = re.compile(r"^[ \t]*[*+•][ \t]+(?=\S)")
 
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|(?:(?<=\W)|^)['‘][^'‘’]*['’](?=\W|$)")
 _NEGATED = re.compile(
@@ -164,19 +107,17 @@ def split(text: str) -> Iterator[str]:
         text = text[len(sentence) :]
 
 
-def normalized(sentence: str) -> str:
-    """A sentence in the characters that the patterns are written in: a full-width letter is that letter."""
-    return unicodedata.normalize("NFKC", _JOINERS.sub("", sentence))
+def unmarked(sentence: str) -> str:
+    """A sentence without the marks of Markdown, which the user would read as they are."""
+    return _BULLET.sub("- ", _MARKUP.sub("", sentence))
 
 
 def readable(sentence: str, theirs: str) -> str:
     """A sentence as the user may read it; empty if it has technical terms that are not ``theirs``."""
-    if any(found[0].strip().casefold() not in theirs for found in _TECHNICAL.finditer(normalized(sentence))):
+    calm = _EDGE_EMOJI.sub("", sentence)
+    if not any(character.isalnum() for character in calm) or not is_plain(calm, theirs):
         return ""
-    calm = " ".join(_EDGE_EMOJI.sub("", sentence).split())
-    if _ANY_EMOJI.search(calm) or not any(character.isalnum() for character in calm):
-        return ""
-    return calm
+    return " ".join(calm.split())
 
 
 def is_claim(sentence: str, *, elsewhere: bool = False) -> bool:

@@ -12,7 +12,8 @@ from collections.abc import Set as AbstractSet
 from msgspec.structs import replace
 
 from maverick.chat.phrases import RESPONSE_LENGTH
-from maverick.chat.sentences import is_claim, normalized, readable, split_off, visible
+from maverick.chat.plain_words import words_of
+from maverick.chat.sentences import is_claim, readable, split_off, unmarked, visible
 from maverick.chat.task_tools import TASK_TOOL_NAMES
 from maverick.loop import ToolOutcome, events
 from maverick.runtime.event_log import Listener
@@ -38,7 +39,7 @@ class SentenceFilter:
         """Whether the last turn claimed something without a tool call, and was cut off there."""
         self.is_held = False
         """Whether nothing is sent before the end, because what happened before the run was resumed is not known here."""
-        self._theirs = normalized(said).casefold()
+        self._theirs = words_of(said)
         self._tasks_called = False
         self._others_called = False
         self._acted_elsewhere = False
@@ -107,6 +108,7 @@ class SentenceFilter:
 
     def _consider(self, sentence: str) -> None:
         """Check whether a sentence may be sent."""
+        sentence = unmarked(sentence)
         separator, self._separator = self._separator, "\n" if sentence.endswith("\n") else " "
         if not sentence.strip():
             self._separator = "\n" if "\n" in (separator, self._separator) else separator

@@ -1,0 +1,258 @@
+"""Tells the words of people from those of programs.
+
+A model may say anything, and no list of technical terms would be complete. So it is decided the other way round: a
+sentence is plain if each of its words is made of letters, with a capital at its head at most; a number only where it
+counts something or tells a time, a date or a price; and no sign but those that sentences have. Only of the words that
+look like all others a list says which are technical. What the user said themselves, they may be told.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+_JOINERS = re.compile("[\u200c\u200d]")
+"""Needed in some scripts and between emoji, and invisible within a word of another."""
+_GAP = re.compile(
+    r"—|–(?!\d)|…|\.{2,}|(?<=[^\x00-\x7f])[,;:!?()。、「」『』]|[,;:!?()。、「」『』](?=[^\x00-\x7f])"
+)
+"""Stands between words without a space."""
+_OPENING, _CLOSING = "\"'“‘„«(¿¡", "\"'”’»).,!?:;।"
+_BETWEEN_WORDS = frozenset("-–&")
+_LONGEST_WORD = 60
+_LETTERS = re.compile(r"[^\W\d_]+(?:['’/-][^\W\d_]+)*")
+_PART = re.compile(r"['’/-]")
+_SPELT_SO = frozenset(
+    [
+        "AM",
+        "ASAP",
+        "ATM",
+        "BBQ",
+        "CV",
+        "DIY",
+        "EU",
+        "FYI",
+        "GP",
+        "OK",
+        "PDF",
+        "PM",
+        "PS",
+        "TV",
+        "UK",
+        "US",
+        "USA",
+        "iPad",
+        "iPhone",
+        "LinkedIn",
+        "PayPal",
+        "WhatsApp",
+        "YouTube",
+    ]
+)
+_WITH_POINTS = frozenset(("a.m", "p.m", "e.g", "i.e"))
+_STANDS_ALONE = re.compile(
+    r"\d{1,2}[:.]\d{2}(?:[ap]m)?|\d{1,2}[ap]m|\d{1,2}(?:st|nd|rd|th)|\d{1,3}%|[$€£]\d{1,4}(?:[.,]\d{2})?"
+    r"|\d{1,2}/\d{1,2}(?:/\d{2,4})?|\d{4}-\d{2}-\d{2}|\d{1,2}-[a-z]{3,}",
+    re.IGNORECASE,
+)
+"""A time, a place in an order, a share, a price, a date, a length such as ``5-minute``."""
+_SMALL = re.compile(r"\d{1,2}(?:[.,]\d{1,2}|[-–]\d{1,2})?")
+_LARGE = re.compile(r"\d{3,4}|\d{1,3}(?:,\d{3})+")
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_HEAD = re.compile(r"\d{1,2}[.)]|[-•]")
+"""Begins a line of a list."""
+_MONTHS = frozenset(
+    [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+        "jan",
+        "feb",
+        "mar",
+        "apr",
+        "jun",
+        "jul",
+        "aug",
+        "sep",
+        "sept",
+        "oct",
+        "nov",
+        "dec",
+    ]
+)
+_LABELS = frozenset(
+    ["code", "entry", "item", "line", "no", "nr", "number", "port", "status", "task", "version"]
+)
+"""A number after one of these names something."""
+_LEADS = frozenset(
+    [
+        "about",
+        "after",
+        "around",
+        "at",
+        "before",
+        "between",
+        "by",
+        "chapter",
+        "from",
+        "page",
+        "than",
+        "till",
+        "to",
+        "until",
+    ]
+)
+"""A small number may follow, and end the sentence."""
+_DATES_LEAD = _MONTHS | frozenset(["by", "from", "in", "of", "since", "until"])
+_COUNTS_NOTHING = frozenset(
+    [
+        "again",
+        "and",
+        "are",
+        "as",
+        "back",
+        "because",
+        "but",
+        "for",
+        "from",
+        "has",
+        "have",
+        "if",
+        "in",
+        "is",
+        "it",
+        "on",
+        "or",
+        "so",
+        "that",
+        "the",
+        "this",
+        "to",
+        "was",
+        "were",
+        "when",
+        "with",
+        "yours",
+    ]
+)
+_COUNTED = frozenset(
+    [
+        "books",
+        "calories",
+        "days",
+        "degrees",
+        "dollars",
+        "euros",
+        "grams",
+        "hours",
+        "kilometers",
+        "kilometres",
+        "meters",
+        "metres",
+        "miles",
+        "minutes",
+        "months",
+        "pages",
+        "people",
+        "pounds",
+        "seconds",
+        "steps",
+        "times",
+        "weeks",
+        "words",
+        "years",
+    ]
+)
+"""What people count in hundreds; a large number before anything else may be a code."""
+
+_TERMS = re.compile(
+    " (?:"  # noqa: S608 - a pattern
+    + "|".join(
+        (
+            r"u?ids?|uuids?|guids?|identifiers?",
+            r"\w*(?<!t)errors?|errno|\w*exceptions?(?! of)|tracebacks?|stack ?traces?|timeouts?|deadlocks?",
+            r"seg(?:mentation )?faults?|core dumped|connection re\w+|bad gateway|bad request|rate limit\w*|exit codes?",
+            r"https?|status codes?|urls?|uris?|apis?|sdks?|mcp|llms?|tcp|dns|ssl|tls|oauth|jwts?|cpus?|localhost|sockets?",
+            r"json|xml|yaml|html|sql|\w*sqlite\w*|mysql|sqlalchemy|postgres\w*|databases?|queries|query|schemas?|payloads?",
+            r"(?:primary|foreign) keys?|drop table|insert into|delete from \w+|update \w+ set|select all from",
+            r"select (?:[\w']+ ){1,8}from (?:tasks|users|messages|conversations)",
+            r"null|undefined|nan|nonetype|booleans?|integers?|regex\w*|std(?:out|err|in)|k?wargs|args|timestamps?|metadata",
+            r"backends?|servers?|endpoints?|parameters?|runtimes?|middleware|async(?:io)?|webhooks?|config|debug\w*|syntax",
+            r"idempoten\w*|(?:de)?seriali[sz]\w*|system prompts?|(?:tool|function)[ -]?calls?|called the tool",
+        )
+    )
+    + r")(?= )"
+)
+"""Technical, though of letters alone."""
+_NO_PROSE = re.compile(r"[\"'”’]\s*:|;\s*$|^(?: {4}|\t)\S")
+"""A name with its value, the end of a statement, an indented line."""
+
+
+def normalized(text: str) -> str:
+    """A text in the characters that are looked for: a full-width letter is that letter."""
+    return unicodedata.normalize("NFKC", _JOINERS.sub("", text))
+
+
+def words_of(said: str) -> str:
+    """The words of a text, to look for words and phrases in: each between two spaces."""
+    return f" {' '.join(filter(None, map(_core, _tokens(said))))} ".casefold()
+
+
+def is_plain(sentence: str, theirs: str) -> bool:
+    """Whether people talk like this, or the user did, whose words are ``theirs``."""
+    if _NO_PROSE.search(normalized(sentence)):
+        return False
+    if any(f"{found[0]} " not in theirs for found in _TERMS.finditer(words_of(sentence))):
+        return False
+    tokens = _tokens(sentence)
+    if tokens and _HEAD.fullmatch(tokens[0]):
+        del tokens[0]
+    words = [_core(token) for token in tokens if token not in _BETWEEN_WORDS]
+    return all(
+        not word or f" {word.casefold()} " in theirs or _is_word(word) or _is_number(words, place)
+        for place, word in enumerate(words)
+    )
+
+
+def _tokens(text: str) -> list[str]:
+    spread = _GAP.sub(" ", normalized(text))
+    return "".join(each for each in spread if not unicodedata.category(each).startswith("M")).split()
+
+
+def _core(token: str) -> str:
+    return token.lstrip(_OPENING).rstrip(_CLOSING)
+
+
+def _is_word(word: str) -> bool:
+    if word in _SPELT_SO or word.casefold() in _WITH_POINTS:
+        return True
+    if len(word) > _LONGEST_WORD or not _LETTERS.fullmatch(word):
+        return False
+    return all(part[1:] == part[1:].lower() for part in _PART.split(word))
+
+
+def _is_number(words: Sequence[str], place: int) -> bool:
+    """Whether a number counts what comes after it, or tells a time or a date."""
+    number = words[place]
+    before = words[place - 1].casefold() if place else ""
+    after = words[place + 1].casefold() if place + 1 < len(words) else ""
+    if _STANDS_ALONE.fullmatch(number):
+        return True
+    if before in _LABELS:
+        return False
+    if _YEAR.fullmatch(number) and (before in _DATES_LEAD or _SMALL.fullmatch(before)):
+        return True
+    counts = after.isalpha() and after not in _COUNTS_NOTHING
+    if _SMALL.fullmatch(number):
+        return counts or before in _LEADS | _MONTHS or after in _WITH_POINTS
+    return after in _COUNTED and _LARGE.fullmatch(number) is not None
