@@ -16,7 +16,9 @@ from maverick.server import Principal, ServerLimits
 from maverick.server.authentication import LocalSignIn
 from maverick.server.errors import RequestRefusedError
 from maverick.server.limits import LoginThrottle, network_of
-from server.chat_server import PATIENCE, ChatServer, Person
+from server.chat_server import PATIENCE, ChatServer, Person, cheap_passwords
+
+__all__ = ["cheap_passwords"]
 
 ANA = {"name": "ana", "password": CANARY}
 WRONG = {"name": "ana", "password": "not the password"}

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
+import pytest
 import uvicorn
 
 from canary import CANARY
@@ -29,6 +30,7 @@ from maverick.server import (
     ServerLimits,
     TokenSigner,
     Verifier,
+    accounts,
     client_protocol,
     create_app,
 )
@@ -45,6 +47,15 @@ PATIENCE = 30
 SECRET = CANARY.encode()
 LINES = ("This is line one.\n", "This is line two.\n", "This is line three.\n", "This is line four.")
 """What a model may say, each a sentence that is over when it is said."""
+
+
+@pytest.fixture(autouse=True)
+def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hash passwords at next to no cost: most of what signing in takes. What it really costs has a test of its own."""
+    cost = f"{accounts._N},{accounts._R},{accounts._P}$"
+    monkeypatch.setattr(accounts, "_NO_PASSWORD", accounts._NO_PASSWORD.replace(cost, f"2,{accounts._R},1$"))
+    monkeypatch.setattr(accounts, "_N", 2)
+    monkeypatch.setattr(accounts, "_P", 1)
 
 
 def answer_store(database: Database) -> AnswerStore:

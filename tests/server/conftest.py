@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from postgres import postgres_server, postgres_url
-from server.chat_server import ChatServer, Person
+from server.chat_server import ChatServer, Person, cheap_passwords
 from temporal import temporal_server
 
-__all__ = ["postgres_server", "postgres_url", "temporal_server"]
+__all__ = ["cheap_passwords", "postgres_server", "postgres_url", "temporal_server"]
 
 
 @pytest.fixture

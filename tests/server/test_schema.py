@@ -9,12 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import schemathesis
 import uvicorn
 from hypothesis import HealthCheck, given, settings
-from schemathesis.checks import not_a_server_error
-from schemathesis.core.result import Ok
-from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance
 
 from maverick.server import Principal, ServerLimits
 from server.chat_server import PATIENCE, ChatServer
@@ -22,7 +18,6 @@ from server.chat_server import PATIENCE, ChatServer
 EXAMPLES = int(os.environ.get("SCHEMA_EXAMPLES", "4"))
 ENDLESS = "/api/updates"
 """A stream without an end, which no generated request would read to it."""
-CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance]
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +42,9 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatServer]:
 
 def operations(server: ChatServer) -> Iterator[Any]:
     """Every operation of the document that ends by itself."""
+    import schemathesis  # here and below, since no other test uses it, and every worker loads this module
+    from schemathesis.core.result import Ok
+
     document = schemathesis.openapi.from_asgi("/openapi.json", server.app)
     document.config.update(base_url=server.url)
     for found in document.exclude(path=ENDLESS).get_all_operations():
@@ -56,6 +54,10 @@ def operations(server: ChatServer) -> Iterator[Any]:
 
 @pytest.mark.requirement("SERVER-SCHEMA")
 def test_nothing_makes_the_server_fail(running: ChatServer) -> None:
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance
+
+    checks = [not_a_server_error, content_type_conformance, response_schema_conformance]
     tried, headers = [], {}
 
     for operation in operations(running):
@@ -69,7 +71,7 @@ def test_nothing_makes_the_server_fail(running: ChatServer) -> None:
         )
         @given(case=operation.as_strategy())
         def check(case: Any) -> None:
-            case.call_and_validate(headers=headers, checks=CHECKS, timeout=PATIENCE)
+            case.call_and_validate(headers=headers, checks=checks, timeout=PATIENCE)
 
         check()
         tried.append(operation.label)

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from canary import CANARY
 from maverick.exceptions import InvalidInputError
-from maverick.server import ServerLimits, TokenSigner
+from maverick.server import ServerLimits, TokenSigner, accounts
 from maverick.server.accounts import hash_password, is_password
 from server.chat_server import SECRET, ChatServer, Person
 
@@ -77,6 +77,19 @@ async def test_passwords_are_kept_as_salted_hashes(server: ChatServer) -> None:
     assert CANARY not in str(kept)
     assert hash_password("correct horse") != hash_password("correct horse")
     assert is_password(CANARY, kept[0].password)
+
+
+@pytest.mark.requirement("SERVER-SIGN-IN")
+def test_a_password_costs_what_it_should_to_hash_and_a_name_that_no_one_has_as_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.undo()  # the hashes that cost next to nothing, which the other tests have
+
+    kept = hash_password("correct horse")
+
+    assert kept.startswith("scrypt$16384,8,5$")
+    assert accounts._NO_PASSWORD.startswith("scrypt$16384,8,5$")
+    assert (is_password("correct horse", kept), is_password("incorrect horse", kept)) == (True, False)
 
 
 @pytest.mark.requirement("SERVER-SIGN-IN")
