@@ -247,6 +247,20 @@ async def test_escape_at_an_idle_prompt_does_nothing_and_letters_elsewhere_go_to
         assert at.app.is_running
 
 
+async def test_words_typed_elsewhere_arrive_whole_however_fast_they_came() -> None:
+    async with screen([reply("Hello!")]) as at:
+        await at.press("ctrl+b", "tab")
+        elsewhere = at.app.focused
+        for key in "how are you":
+            at.app.post_message(Key("space" if key == " " else key, key))
+        at.app.post_message(Key("enter", "\r"))
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert elsewhere is not at.prompt
+        assert at.said() == ["how are you", "Hello!"]
+        assert at.prompt.text == ""
+
+
 async def test_what_is_pasted_is_at_the_prompt_once_wherever_the_focus_is() -> None:
     async with screen(kept=True) as at:
         await at.open()

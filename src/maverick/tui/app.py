@@ -107,10 +107,16 @@ class MaverickApp(ConversationApp):
         self.draw()
 
     def on_key(self, event: Key) -> None:
-        """Type what no other part of the screen takes at the prompt."""
-        typed = event.character if event.is_printable else None
-        if typed and not typed.isspace():
+        """Type what no other part of the screen takes at the prompt.
+
+        Of keys that come faster than they are looked at, the first moves the focus and the others arrive here after it.
+        """
+        typed = event.character if event.is_printable else ""
+        is_typing = self.focused is self._prompt
+        if typed and (is_typing or not typed.isspace()):
             self._type(typed)
+        elif is_typing and event.key == "enter":
+            self._prompt.action_submit()
 
     def on_paste(self, event: Paste) -> None:
         """Paste at the prompt what no other part of the screen takes."""
