@@ -14,7 +14,7 @@ from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
@@ -53,8 +53,13 @@ class CountingClient:
     moments, too, and share their commits as they never do.
     """
 
+    def __init__(self) -> None:
+        self.used: list[float] = []
+        """The CPU seconds of the process at each answer."""
+
     async def run(self, request: Request) -> Response:
         await asyncio.sleep(random.uniform(0, 2 * _LATENCY))  # noqa: S311 - not a secret
+        self.used.append(time.process_time())
         turn = len(request.messages) // 2 + 1  # the prompt, then a call and its result each turn
         if turn >= int(request.messages[0].content):
             return DONE
@@ -72,6 +77,24 @@ COUNTER: AgentDefinition[str] = AgentDefinition(
 )
 
 
+class Cost(NamedTuple):
+    """What runs took."""
+
+    seconds: float
+    turn: float
+    """CPU seconds of a turn, while all runs are in the middle."""
+    run: float
+    """CPU seconds of a run beside its turns: its beginning and its end, and what a process does meanwhile."""
+
+    @classmethod
+    def of(cls, seconds: float, runs: int, used: Sequence[Sequence[float]]) -> Cost:
+        """Of the seconds that runs took, and of what each process had used before them, at each answer and after them."""
+        middle = [at[len(at) // 10 : -len(at) // 10] for at in used]
+        turn = sum(at[-1] - at[0] for at in middle) / sum(len(at) - 1 for at in middle)
+        turns = sum(len(at) - 2 for at in used)
+        return cls(seconds, turn, (sum(at[-1] - at[0] for at in used) - turn * turns) / runs)
+
+
 def measure(rounds: int) -> Iterator[Figure]:
     with running_server() as postgres, running_temporal() as (temporal, _):
         yield from asyncio.run(_measure(min(rounds, 3), postgres, temporal))
@@ -80,23 +103,30 @@ def measure(rounds: int) -> Iterator[Figure]:
 async def _measure(rounds: int, postgres: str, temporal: str) -> Sequence[Figure]:
     figures: list[Figure] = []
     turns = _RUNS * _TURNS
-    direct = [await _directly(postgres) for _ in range(rounds)]
-    alone_cpu = median(cpu for _, cpu in direct) / turns * 1e6
-    figures.append(
-        Figure("executor alone on Postgres", turns / median(took for took, _ in direct), "turns/s")
-    )
-    figures.append(Figure("the same, CPU a turn", alone_cpu, "µs"))
-    for workers in (1, 2, 4):
-        driven = [await _by_workers(postgres, temporal, workers, _RUNS, _TURNS) for _ in range(rounds)]
-        took, cpu = median(took for took, _ in driven), median(cpu for _, cpu in driven) / turns * 1e6
+    direct: list[Cost] = []
+    driven: dict[int, list[Cost]] = {1: [], 2: [], 4: []}
+    for _ in range(rounds):  # side by side, since a machine is not as fast all the time
+        direct.append(await _directly(postgres))
+        for workers, costs in driven.items():
+            costs.append(await _by_workers(postgres, temporal, workers, _RUNS, _TURNS))
+    figures.append(Figure("executor alone on Postgres", turns / median(c.seconds for c in direct), "turns/s"))
+    figures.append(Figure("the same, CPU a turn", median(c.turn for c in direct) * 1e6, "µs"))
+    figures.append(Figure("the same, CPU a run beside its turns", median(c.run for c in direct) * 1e3, "ms"))
+    for workers, costs in driven.items():
         noun = "worker" if workers == 1 else "workers"
-        figures.append(Figure(f"{workers} {noun} of a fleet", turns / took, "turns/s"))
-        target = Target(1.15) if workers == 1 else None
         figures.append(
-            Figure("the same, CPU a turn against the executor alone", cpu / alone_cpu, "×", target)
+            Figure(f"{workers} {noun} of a fleet", turns / median(c.seconds for c in costs), "turns/s")
+        )
+        ratio = median(cost.turn / alone.turn for cost, alone in zip(costs, direct, strict=True))
+        target = Target(1.15) if workers == 1 else None
+        figures.append(Figure("the same, CPU a turn against the executor alone", ratio, "×", target))
+        figures.append(
+            Figure("the same, CPU a run beside its turns", median(c.run for c in costs) * 1e3, "ms")
         )
     bare = median([await _bare_workflows(temporal) for _ in range(rounds)])
-    short = median([(await _by_workers(postgres, temporal, 1, _SHORT_RUNS, 1))[0] for _ in range(rounds)])
+    short = median(
+        [(await _by_workers(postgres, temporal, 1, _SHORT_RUNS, 1)).seconds for _ in range(rounds)]
+    )
     figures.append(Figure("a bare workflow with one activity", _SHORT_RUNS / bare, "runs/s"))
     figures.append(Figure("a run of one turn in a fleet", _SHORT_RUNS / short, "runs/s"))
     events, size = await _history(postgres, temporal)
@@ -108,11 +138,12 @@ async def _measure(rounds: int, postgres: str, temporal: str) -> Sequence[Figure
 # The executor alone -------------------------------------------------------------------------------------------------
 
 
-async def _directly(postgres: str) -> tuple[float, float]:
-    """The seconds, and the CPU seconds, of all runs in one process."""
+async def _directly(postgres: str) -> Cost:
+    """What all runs take in one process."""
     async with fresh_database(postgres) as url:
         with _process(_execute, url) as (pipe, _):
-            return await asyncio.to_thread(_ask, pipe, "go")
+            seconds, used = await asyncio.to_thread(_ask, pipe, "go")
+            return Cost.of(seconds, _RUNS, [used])
 
 
 def _execute(pipe: Connection, url: str) -> None:
@@ -121,37 +152,37 @@ def _execute(pipe: Connection, url: str) -> None:
 
 async def _execute_all(pipe: Connection, url: str) -> None:
     async with PostgresJournal(url) as journal:
-        executor = AgentExecutor(CountingClient(), journal=journal)
+        client = CountingClient()
+        executor = AgentExecutor(client, journal=journal)
         await executor.execute(COUNTER, inputs={"prompt": "2"})  # connects, and makes the tables
         pipe.send("ready")
         pipe.recv()
-        began, used = time.perf_counter(), time.process_time()
+        began, client.used = time.perf_counter(), [time.process_time()]
         await asyncio.gather(
             *(executor.execute(COUNTER, inputs={"prompt": str(_TURNS)}) for _ in range(_RUNS))
         )
-        pipe.send((time.perf_counter() - began, time.process_time() - used))
+        pipe.send((time.perf_counter() - began, [*client.used, time.process_time()]))
 
 
 # Workers ------------------------------------------------------------------------------------------------------------
 
 
-async def _by_workers(
-    postgres: str, temporal: str, workers: int, runs: int, turns: int
-) -> tuple[float, float]:
-    """The seconds of all runs in a fleet, and the CPU seconds of its workers."""
+async def _by_workers(postgres: str, temporal: str, workers: int, runs: int, turns: int) -> Cost:
+    """What runs take in a fleet, and its workers for them."""
     async with AsyncExitStack() as stack:
         fleet, pipes = await _fleet(stack, postgres, temporal, workers)
         await fleet.start("counter", inputs={"prompt": "2"})
         await _all_ended(fleet, 1)
-        before = [await asyncio.to_thread(_ask, pipe, "used") for pipe in pipes]
+        for pipe in pipes:
+            await asyncio.to_thread(_ask, pipe, "begin")
         began = time.perf_counter()
         started = await asyncio.gather(
             *(fleet.start("counter", inputs={"prompt": str(turns)}) for _ in range(runs))
         )
         await _all_ended(fleet, len(started) + 1)
         took = time.perf_counter() - began
-        after = [await asyncio.to_thread(_ask, pipe, "used") for pipe in pipes]
-        return took, sum(after) - sum(before)
+        used = [await asyncio.to_thread(_ask, pipe, "end") for pipe in pipes]
+        return Cost.of(took, runs, used)
 
 
 async def _history(postgres: str, temporal: str) -> tuple[int, int]:
@@ -183,7 +214,8 @@ def _work(pipe: Connection, url: str, temporal: str, queue: str) -> None:
 
 async def _drive_runs(pipe: Connection, url: str, temporal: str, queue: str) -> None:
     fleet = await Fleet.connect(temporal=temporal, journal=PostgresJournal(url), queue=queue)
-    executor = AgentExecutor(CountingClient(), journal=fleet.journal)
+    client = CountingClient()
+    executor = AgentExecutor(client, journal=fleet.journal)
 
     @asynccontextmanager
     async def shared(user_id: str | None) -> AsyncIterator[AgentExecutor]:  # noqa: ARG001 - one for all users
@@ -191,8 +223,11 @@ async def _drive_runs(pipe: Connection, url: str, temporal: str, queue: str) -> 
 
     worker = asyncio.create_task(Worker(fleet, {"counter": Offer(COUNTER, shared)}, max_runs=200).run())
     pipe.send("ready")
-    while await asyncio.to_thread(pipe.recv) == "used":
-        pipe.send(time.process_time())
+    while (word := await asyncio.to_thread(pipe.recv)) != "stop":
+        if word == "begin":
+            client.used.clear()
+        client.used.append(time.process_time())
+        pipe.send(client.used)
     worker.cancel()
     await asyncio.wait([worker])
 
