@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from maverick.agents.context import AgentContext
 from maverick.agents.registry import AgentRegistry, DefinitionAgent, registry
 from maverick.agents.result import AgentResult, AgentUsage
 from maverick.misuse import load_on_use
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
 
     from maverick.agents.base import BUILTIN_TOOLS, DEFAULT_MODEL, DEFAULT_PERMISSION_MODE, MaverickAgent
     from maverick.agents.class_executor import ClassExecutor, define_class
+    from maverick.agents.context import AgentContext
     from maverick.agents.query import extract_all_text, extract_text
     from maverick.providers.claude_cli import extract_usage
 
@@ -40,6 +40,7 @@ _FOR_CLASSES = {
     "BUILTIN_TOOLS": "maverick.agents.base",
     "DEFAULT_MODEL": "maverick.agents.base",
     "DEFAULT_PERMISSION_MODE": "maverick.agents.base",
+    "AgentContext": "maverick.agents.context",
     "MaverickAgent": "maverick.agents.base",
     "ClassExecutor": "maverick.agents.class_executor",
     "define_class": "maverick.agents.class_executor",

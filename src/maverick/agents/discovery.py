@@ -28,8 +28,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from maverick.agents.context import AgentContext
-from maverick.agents.markdown import read_agent
 from maverick.agents.named_tools import CODING_TOOLS
 from maverick.agents.python_source import definitions_in, load_python
 from maverick.agents.registry import AgentRegistry, Registered, registry
@@ -105,6 +103,7 @@ class DiscoveredAgent:
             return self.agent
         from maverick.agents.base import MaverickAgent  # here, since few agents are classes
         from maverick.agents.class_executor import define_class
+        from maverick.agents.context import AgentContext
 
         if not issubclass(self.agent, MaverickAgent):
             return None
@@ -223,6 +222,10 @@ class Discovery:
                 _problem(f"{folder} could not be read: {error.strerror}. Check its permissions.", error)
             )
             return
+        if not files:
+            return
+        from maverick.agents.markdown import read_agent  # here, since most folders have no agents
+
         for path in files:
             try:
                 read = read_agent(path)

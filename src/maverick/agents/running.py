@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maverick.agents.discovery import DiscoveredAgent, Discovery, Origin
-from maverick.agents.markdown import read_agent
 from maverick.agents.named_tools import named_tools, names_coding_tools, names_tools
 from maverick.agents.python_source import definitions_in, describe_failure, load_python
 from maverick.agents.registry import registry
@@ -242,6 +241,8 @@ def _all_agents(config: MaverickConfig, on_remark: Callable[[str], object]) -> d
 
 def _agents_in(source: str) -> Iterable[DiscoveredAgent]:
     if source.endswith(".md"):
+        from maverick.agents.markdown import read_agent  # here, since few agents are files
+
         read, missing = read_agent(Path(source))
         yield DiscoveredAgent(read.name, read, Origin.PROJECT, source, missing)
         return

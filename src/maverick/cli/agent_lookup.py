@@ -9,7 +9,6 @@ from typing import Any
 
 from maverick.agents import registry
 from maverick.agents.discovery import GENERAL, DiscoveredAgent, Discovery, Origin
-from maverick.agents.markdown import read_agent
 from maverick.agents.python_source import definitions_in, load_python
 from maverick.agents.registry import Registered
 from maverick.agents.running import agent_executor, has_own_executor
@@ -34,6 +33,8 @@ def look_up(source: str | None, config: MaverickConfig) -> DiscoveredAgent:
     if path.endswith(".py"):
         return _in_python(path, name)
     if path.endswith(".md"):
+        from maverick.agents.markdown import read_agent  # here, since few agents are files
+
         read = read_agent(Path(path))
         return DiscoveredAgent(
             read.definition.name, read.definition, Origin.PROJECT, path, read.missing_tools

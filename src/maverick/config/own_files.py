@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from functools import partial
 from pathlib import Path
 
 from maverick.exceptions import ConfigError
@@ -49,9 +50,8 @@ def read_small_file(path: Path) -> bytes:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Put a file that only its owner can read in place of another, at once; its folder is made if it is missing."""
-    import tempfile  # here, since it is slow to load, and seldom is anything kept
-
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as written:
-        written.write(content)
-    os.replace(written.name, path)  # noqa: PTH105 - the temporary file's name is a str
+    written = path.with_name(f"tmp{os.urandom(8).hex()}")
+    with open(written, "xb", opener=partial(os.open, mode=0o600)) as file:
+        file.write(content)
+    written.replace(path)

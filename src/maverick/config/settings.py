@@ -4,8 +4,7 @@ A setting's type and limits are in its annotation, and ``msgspec`` checks them. 
 expected, in words for an error.
 """
 
-from __future__ import annotations
-
+# Annotations are values here and not texts, since settings are read from them: a text would be compiled at each start.
 import os
 import re
 from collections.abc import Mapping

@@ -17,10 +17,11 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from errno import ENOSYS
 from pathlib import Path
 from typing import BinaryIO, NotRequired, Self, TypeAlias, TypedDict, Unpack
+
+from msgspec import Struct
 
 from maverick.config.programs import plain_environment
 from maverick.exceptions import ToolError
@@ -261,8 +262,7 @@ class Program:
         return json.loads(line) if line else {}
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramResult:
+class ProgramResult(Struct, frozen=True):
     """What came of a program."""
 
     exit_code: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import builtins
 import logging
-import random
 from collections.abc import Coroutine, Sequence
 from typing import Any, Generic
 
@@ -325,6 +324,8 @@ def _whole(response: Response) -> Response:
 
 def _jittered(step: CallModel) -> float:
     """The wait before a retry, spread so that many clients do not come back at once."""
+    import random  # here, since few calls are tried again
+
     spread = random.random()  # noqa: S311 - not a secret
     return step.delay * (1 + spread / 10 if step.exact_delay else 0.5 + spread / 2)
 

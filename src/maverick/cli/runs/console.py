@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -111,6 +110,8 @@ def _when(approval: Approval) -> str:
 
 def deciding_user() -> str:
     """Who decides, unless the person says who they are: the user of this computer."""
+    import getpass  # here, since it is only needed once someone decides
+
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError) as error:  # the user of a container may have no name
