@@ -21,7 +21,6 @@ from maverick.chat.offline.wording import (
     plain_request,
     quoted,
     several,
-    spelt,
     without_pictures,
 )
 from maverick.providers.offline import RequestedCall
@@ -50,15 +49,9 @@ def small_talk(said: str) -> Kind | None:
     return next((Kind(kind) for kind, talk in _SMALL_TALK if _pattern(talk).fullmatch(remark)), None)
 
 
-def is_taken_back(said: str) -> bool:
-    """Whether something that was said just before is taken back: "no, forget it"."""
-    return _CHANGED_MIND.fullmatch(said.replace("’", "'").strip()) is not None
-
-
 def read_sentence(said: str, answered: str, today: date) -> list[RequestedCall] | None:
     """The tool calls a sentence asks for, or ``None`` when it is not about tasks. A question asks for no change."""
-    text = plain_request(said) if quoted(said) else spelt(plain_request(said))
-    text = when_last(text, today)
+    text = when_last(plain_request(said), today)
     may_change = not is_question(said)
     remark = "" if quoted(said) else _REMARK.sub("", text)
     for attempt in (text, _command_in(text), corrected(text, _COMMANDS), without_pictures(text), remark):
@@ -109,7 +102,7 @@ _ASKS_FOR = pattern(
     r"(?:(?:please|hey|hi|ok|okay|so|and|oh|ah|oops|sorry|hmm+|wait|no|well|actually|maverick)[,.! ]+)*(?:can|could|would|will) (?:you|u|we|i)\b|.*\b(?:please|pls|(?:can|could|would|will) you)\b|(?:can|could) .+ be \w+ed\b|let(?:'s| me)\b"
 )
 _COMMANDS = re.findall(
-    r"\w+", "add remind delete remove complete mark finish show rename postpone reschedule"
+    r"\w+", "add remind remember delete remove complete mark finish show rename postpone reschedule"
 )
 _VERBS = "add|delete|remove|complete|mark|tick|check|cross|show|list|rename|undo|remind|move|set|make|clear|close|put|stick|bump|push|take|reopen"
 _COMMAND = pattern(
@@ -187,11 +180,6 @@ def _pattern(sentence: str) -> re.Pattern[str]:
     return pattern(sentence)
 
 
-_CHANGED_MIND = pattern(
-    r"(?:(?:(?:oh|hmm+|no|nope|wait|actually|sorry|well|on second thoughts?|or|please|ah)[,.! ]*)*)"
-    r"(?:no|wait|don't|do not|never ?mind|forget (?:it|that|about it)|scratch that|cancel that|just kidding|leave it(?: as is)?|keep it|not)"
-    r"(?:[,.! ]+(?:please|thanks|actually|sorry|yet))*[.! ]*"
-)
 _LOOKING = ("list", "look_up")
 """The readers that change nothing."""
 _GRAMMAR = r"""

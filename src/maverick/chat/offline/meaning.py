@@ -9,10 +9,21 @@ from datetime import date
 
 from msgspec.structs import replace
 
+from maverick.chat.matching import KNOWN_TASKS
+from maverick.chat.offline.corrections import HESITATION, follow_up, is_taken_back, needs_it_still, taken_back
 from maverick.chat.offline.dates import take_timing
-from maverick.chat.offline.grammar import Kind, is_taken_back, small_talk
+from maverick.chat.offline.grammar import Kind, small_talk
+from maverick.chat.offline.mentions import mark
 from maverick.chat.offline.requests import read, understand
-from maverick.chat.offline.wording import begins_with_deed, ordinal, pattern, plain_end, plain_request, quoted
+from maverick.chat.offline.wording import (
+    begins_with_deed,
+    ordinal,
+    pattern,
+    plain_end,
+    plain_request,
+    quoted,
+    spelt,
+)
 from maverick.providers.offline import RequestedCall
 
 
@@ -81,11 +92,14 @@ def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meani
     """What a message means after the answer before it, and the message that this answered."""
     if len(said) > _LONGEST:
         return Meaning(Kind.UNSUPPORTED)
+    said, said_before = spelt(said), spelt(said_before[:_LONGEST])
     return (
-        _answer_to_question(said, answered, said_before[:_LONGEST], today)
+        _answer_to_question(said, answered, said_before, today)
+        or _taken_back(said, answered, today)
         or _small_talk(said, answered)
-        or _other_task(said, answered, said_before[:_LONGEST], today)
+        or _other_task(said, answered, said_before, today)
         or _request(said, answered, today)
+        or (_objection(said, answered) if HESITATION.match(said) else None)
         or _asked_back(said, answered, today)
         or _objection(said, answered)
         or Meaning(Kind.UNSUPPORTED)
@@ -97,26 +111,40 @@ def is_answer(said: str) -> bool:
     return len(said.split()) < 5 and bool(_YES.fullmatch(said.strip()) or _NO.fullmatch(plain_request(said)))
 
 
-_MEANT = pattern(
-    r"(?:(?:no|nope|wait|sorry|oops|whoops|oh|actually|not that one|(?:the )?wrong one|(?:i )?meant?)[,.! ]+)+(?P<task>(?:the|my) .+)"
-)
+def _taken_back(said: str, answered: str, today: date) -> Meaning | None:
+    """What was just changed is undone, perhaps for something else: "scratch that, add eggs instead"."""
+    rest = "" if needs_it_still(said, answered) else taken_back(said)
+    if rest is None or not _CHANGES.search(answered):
+        return None
+    if change := follow_up(rest, answered, today):
+        return Meaning(Kind.REQUEST, change)
+    instead = () if _IS_REASON.match(rest) else understand(rest, "", today) or ()
+    return Meaning(Kind.REQUEST, [RequestedCall("undo_last_change", {}), *instead])
 
+
+_IS_REASON = pattern(r"(?:because|since|cause|i|i'm|i've|it|it's|we|he|she|they|there|the|my)\b")
+_NOT_THAT = pattern(r"^not (?:the |my )?[\w ]+?, (?:but )?|,? not (?:the|my) [\w ]+$")
 _ALSO = pattern(r"(?:oh,? )?(?:and|also|plus) (?P<task>(?:the|my) .+)")
+_TOO = pattern(r"(?:oh,? )?(?P<task>.+?),? (?:too|as well|also)[.! ]*")
 
 
 def _other_task(said: str, answered: str, said_before: str, today: date) -> Meaning | None:
     """The change that was just made, for another task: "no, I meant the plants", or "and the plants"."""
-    also = _ALSO.fullmatch(plain_end(said)) if answered.startswith("Updated!") else None
-    meant = also or _MEANT.fullmatch(re.sub(r",? not (?:the|my) [\w ]+$", "", plain_end(said)))
     is_changed = answered.startswith(("Great! I've marked", "Updated!"))
-    if meant is None or not (is_changed or _ASKED_DELETE.match(answered)):
+    plain = plain_end(said)
+    also = _ALSO.fullmatch(plain) or _TOO.fullmatch(said) if is_changed else None
+    task = also["task"] if also else _NOT_THAT.sub("", HESITATION.sub("", plain))
+    if not (is_changed or _ASKED_DELETE.match(answered)) or (task == plain and not also):
         return None
-    if understand(said, answered, today) or not take_timing(f"on {meant['task']}", today).rest:
+    is_named = re.fullmatch(r"(?:the |my )?§0", mark(task, "", KNOWN_TASKS.get(), today).text)
+    if not (is_named or re.match(r"the |my ", task)):
+        return None
+    if understand(said, answered, today) or not take_timing(f"on {task}", today).rest:
         return None
     calls = understand(said_before, "", today) or ()
     if len(calls) != 1 or "task" not in calls[0].arguments:
         return None
-    changed = replace(calls[0], arguments={**calls[0].arguments, "task": meant["task"]})
+    changed = replace(calls[0], arguments={**calls[0].arguments, "task": task})
     back = [RequestedCall("undo_last_change", {})] if is_changed and not also else []
     return Meaning(Kind.REQUEST, [*back, changed])
 
@@ -132,7 +160,8 @@ def _small_talk(said: str, answered: str) -> Meaning | None:
 def _objection(said: str, answered: str) -> Meaning | None:
     """Whether to undo what was just changed: a few words that are not understood, but are no consent."""
     changes = _CHANGES.findall(answered)
-    if not changes or len(said.split()) > 5 or said.endswith("?") or not _OBJECTS.search(said):
+    is_short = len(said.split()) < (12 if HESITATION.match(said) else 6)
+    if not changes or not is_short or said.endswith("?") or not _OBJECTS.search(said):
         return None
     return Meaning(Kind.UNSURE, words=f"Shall I undo my last change, to '{changes[-1]}'?")
 

@@ -10,17 +10,16 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from maverick.chat.matching import KNOWN_TASKS
+from maverick.chat.offline.corrections import ABOUT, TO_COME, follow_up, is_taken_back
 from maverick.chat.offline.dates import one_date, take_timing, without_old_date
-from maverick.chat.offline.grammar import clauses, is_question, is_taken_back, read_sentence, small_talk
+from maverick.chat.offline.grammar import clauses, is_question, read_sentence, small_talk
 from maverick.chat.offline.mentions import mark
 from maverick.chat.offline.statements import read_statement
 from maverick.chat.offline.wording import (
     begins_with_deed,
     pattern,
-    plain_end,
     plain_request,
     quoted,
-    spelt,
     take_priority,
 )
 from maverick.providers.offline import RequestedCall
@@ -32,24 +31,6 @@ _CORRECTED = pattern(
     r"(?P<first>.+?)[,.;–-]*\s+(?:(?:no|oh|sorry|wait|actually)[,.! ]+)*(?:no wait|wait no|no actually|actually no|i mean|i meant|or rather|scratch that|sorry)[,.: ]+"
     r"(?P<instead>.+)"
 )
-_ABOUT = re.compile(
-    r"(?:(?:Got it! Added|Updated!|Great! I've marked|Which day shall I move) '(?P<task>[^']+|.+?)' (?:to|now|as)\b"
-    r"|'(?P<undated>.+?)' has no due date\. Which)"
-)
-"""Answers that were about one task."""
-_TO_WHAT = pattern(
-    r"^(?:(?:make|change|set|move|push|mark|give) (?:it|that|this|them)(?: to| for| on| by| as| a)? "
-    r"|(?:it's|it is|that's)(?: for| on| due)? |(?:for|on|by|to|due|until|as)(?: on| by)? )"
-)
-_HESITATION = pattern(
-    r"^(?:(?:actually|no|nope|oops|oh|ah|wait|sorry|(?:my )?apologies|pardon|my bad|correction|better|rather|hmm+|i mean|i meant|make that)[,.!: ]+)+"
-)
-_IS_FINE = pattern(
-    r" (?:(?:is|would be|will be) (?:fine|enough|ok|okay|better|good)|will do|works)(?: for (?:it|that|me))?$"
-)
-_GRADE = pattern(r"^(high|medium|normal|low)$")
-_OTHER_PART = pattern(r"(?P<link>for|to|with|from|about|at|in) (?P<part>\w+(?: \w+){0,2})")
-_NOT_THAT = pattern(r"(?P<part>[\w ]+?),? not (?P<wrong>[\w ]+)")
 _PUT_DOWN = re.compile(
     r"(?P<what>.+?)[,.;!–-]+\s*(?:so |and |please |can you |could you |would you |just |maybe )*(?:put|write|note|add|jot|stick|pop|chuck|throw) (?:that|it|this|both|them)\b"
     r"(?: down| in| on there| (?:on|to|in) (?:my|the) (?:\w+ )?list| for me| please| thanks)*(?P<when> (?:for|on|by) [\w ]+?)?(?: please| thanks)*[.!? ]*",
@@ -87,7 +68,7 @@ _NO_NOTE = pattern(
 
 def _noted(said: str, answered: str, today: date) -> Sequence[RequestedCall] | None:
     """A few words with a date or a priority, as people write notes: "dentist for Leo, Tuesday 3pm"."""
-    text = spelt(plain_request(said))
+    text = plain_request(said)
     priority, rest = take_priority(text)
     timing = take_timing(rest, today)
     words = timing.rest.split()
@@ -97,22 +78,11 @@ def _noted(said: str, answered: str, today: date) -> Sequence[RequestedCall] | N
         return None
     if timing.due in (None, today) and not begins_with_deed(timing.rest):
         return None
-    if re.match(r"(?:the|to|for|on|by|it|at|in|of|a)\b|\W", timing.rest, re.IGNORECASE) or _ABOUT.match(
+    if re.match(r"(?:the|to|for|on|by|it|at|in|of|a)\b|\W", timing.rest, re.IGNORECASE) or ABOUT.match(
         answered
     ):
         return None
     return read_sentence(f"add {text}", "", today)
-
-
-_REGRET = frozenset(("oops", "whoops", "wrong", "incorrect", "mistake", "bad", "not", "isn't", "wasn't"))
-_REGRETTING = _REGRET | frozenset(
-    re.findall(
-        r"[\w']+",
-        "oh ah dear bother damn my apologies sorry pardon no that that's it it's is was the a one i what meant said wanted "
-        "actually yet right correct done hang on wait",
-    )
-)
-"""The words in which a change is said to have been a mistake, and nothing more."""
 
 
 _TOPIC = pattern(r"(?:the|my) (?P<task>\w+(?: \w+){0,2})\s*\?")
@@ -120,8 +90,6 @@ _TOPIC = pattern(r"(?:the|my) (?P<task>\w+(?: \w+){0,2})\s*\?")
 _AS_FOR = pattern(
     r"(?:as for|regarding|concerning|about) (?:the|my) (?P<task>\w+(?: \w+){0,2})[:,] (?P<rest>.+)"
 )
-_TO_COME = " now"
-"""The end of an answer that is not given yet: there is nothing to undo in it."""
 _NOT_DONE = pattern(r"(?:i |we )?(?:didn't|did not|haven't|have not|couldn't|can't|won't|not yet|forgot)\b")
 _BUT = pattern(r"\bbut\b")
 
@@ -146,20 +114,20 @@ def read(said: str, answered: str, today: date) -> Reading:
     said = re.sub(r"^(urgent|important|asap)\W*!+\s*", r"\1: ", said, flags=re.IGNORECASE)
     said = _put_down(said, today)
     if topic := _AS_FOR.fullmatch(said):
-        answered, said = f"Updated! '{topic['task']}'{_TO_COME}", topic["rest"]
+        answered, said = f"Updated! '{topic['task']}'{TO_COME}", topic["rest"]
     calls: list[RequestedCall] = []
     is_certain = True
     about = answered
     for sentence in [said] if quoted(said) else _SENTENCE_END.split(said):
         if topic := _TOPIC.fullmatch(sentence):
-            about = f"Updated! '{topic['task']}'{_TO_COME}"
+            about = f"Updated! '{topic['task']}'{TO_COME}"
         elif calls and is_taken_back(sentence):
             calls, is_certain = [], False
         elif small_talk(sentence) is None:
             found = _sentence(sentence, about, today)
             is_certain = is_certain and (found.is_certain or not (calls or found.calls))
             calls = _merged(calls, found.calls)
-            about = _said_of(found.calls) or (found.topic and f"Updated! '{found.topic}'{_TO_COME}") or about
+            about = _said_of(found.calls) or (found.topic and f"Updated! '{found.topic}'{TO_COME}") or about
     if any("title" in call.arguments for call in calls):  # "add something: I need to …"
         calls = [call for call in calls if call.tool_name != "add_task" or "title" in call.arguments]
     lists = [call for call in calls if call.tool_name == "list_tasks"]  # as they are after the changes
@@ -198,7 +166,7 @@ def _sentence(said: str, answered: str, today: date) -> Reading:
         return asked
     stated = (
         read_statement(
-            plain_request(said) if quoted(said) else spelt(plain_request(said)),
+            plain_request(said),
             answered,
             KNOWN_TASKS.get(),
             today,
@@ -247,12 +215,12 @@ def _read_clauses(said: str, answered: str, today: date) -> Reading:
     for part in parts if len(parts) > 1 and not is_question(said) else ():
         if calls and _is_reason(part, said, calls):
             continue
-        found = _follow_up(part, about, today) or _clause(part, about, today)
+        found = follow_up(part, about, today) or _clause(part, about, today)
         is_whole = is_whole and (found is not None or _NOT_DONE.match(part) is not None)
         calls = _merged(calls, found or ())
         about = _said_of(found or ()) or about
     if not (calls and (is_whole or _BUT.search(said))):
-        whole = _follow_up(said, answered, today) or read_sentence(said, answered, today)
+        whole = follow_up(said, answered, today) or read_sentence(said, answered, today)
         calls, is_whole = (list(whole), True) if whole is not None else (calls, False)
     return Reading(calls, is_whole)
 
@@ -280,7 +248,7 @@ def _instead(first: str, instead: str, answered: str, today: date) -> Reading:
     if not before.calls:
         return _sentence(instead, answered, today)
     about = _said_of(before.calls)
-    if change := _follow_up(instead, about, today):
+    if change := follow_up(instead, about, today):
         return Reading(_merged(before.calls, change), before.is_certain)
     if other := read_sentence(instead, about, today):
         return Reading(other, is_certain=True)
@@ -292,7 +260,7 @@ def _said_of(calls: Sequence[RequestedCall]) -> str:
     """What will be answered to these calls, so that what follows can refer to it."""
     titles = [str(call.arguments.get("title") or call.arguments.get("task") or "") for call in calls]
     named = " and ".join(f"'{title}'" for title in titles if title)
-    return f"Updated! {named}{_TO_COME}" if named else ""
+    return f"Updated! {named}{TO_COME}" if named else ""
 
 
 def _merged(calls: Sequence[RequestedCall], more: Sequence[RequestedCall]) -> list[RequestedCall]:
@@ -325,47 +293,3 @@ def _is_same(earlier: RequestedCall, later: RequestedCall) -> bool:
         return False
     named = {earlier.arguments.get("title"), earlier.arguments.get("task")}
     return later.arguments.get("task") in named and not {"completed", "postpone_days"} & {*later.arguments}
-
-
-def _follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | None:
-    """What is said of the task that the answer before was about."""
-    about = _ABOUT.match(answered)
-    if about is None or is_question(said):
-        return None
-    words = set(re.findall(r"[\w']+", said.replace("’", "'").lower()))
-    is_of_this = "done" not in words or answered.startswith("Great!")
-    is_news = answered.endswith(_TO_COME) or words == {"not", "yet"}
-    if words <= _REGRETTING and words & _REGRET and is_of_this and not is_news:
-        return [RequestedCall("undo_last_change", {})]
-    more = re.fullmatch(
-        r"(?:oh,? )?(?:and|also|plus|and also) (?P<what>(?!\d+$).+)", plain_end(said), re.IGNORECASE
-    )
-    again = {"Got": "add", "Great": "complete"}.get(answered.partition(" ")[0].rstrip("!"))
-    if more is not None and again and read_sentence(more["what"], answered, today) is None:
-        return read_sentence(f"{again} {more['what']}", "", today)
-    plain = plain_end(said)
-    correction = plain_request(_HESITATION.sub("", plain))
-    task = about["task"] or about["undated"]
-    wanted = _GRADE.sub(r"\1 priority", _IS_FINE.sub("", _TO_WHAT.sub("", correction)))
-    priority, rest = take_priority(wanted)
-    timing = take_timing(f"on {re.sub(r'^and ', '', rest)}" if rest else "", today)
-    if re.sub(r"^on$", "", timing.rest):
-        title = _retitled(task, correction) if _HESITATION.match(plain) else None
-        return [RequestedCall("update_task", {"task": task, "title": title})] if title else None
-    change = {
-        "priority": priority,
-        "due_date": timing.due and timing.due.isoformat(),
-        "description": timing.note,
-    }
-    change = {name: value for name, value in change.items() if value}
-    return [RequestedCall("update_task", {"task": task, **change})] if change else None
-
-
-def _retitled(title: str, correction: str) -> str | None:
-    """A title with the part that is corrected: "for Clara" in "buy flowers for Sarah"."""
-    if (wrong := _NOT_THAT.fullmatch(correction)) and re.search(rf"\b{re.escape(wrong['wrong'])}\b", title):
-        return title.replace(wrong["wrong"], wrong["part"])
-    if other := _OTHER_PART.fullmatch(correction):
-        before, link, _ = title.rpartition(f" {other['link']} ")
-        return f"{before}{link}{other['part']}" if link else None
-    return None

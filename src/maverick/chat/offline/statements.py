@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from maverick.chat.matching import BASE_FORMS, is_same_word, meaningful, plain_word
 from maverick.chat.offline import cues
+from maverick.chat.offline.corrections import replaced
 from maverick.chat.offline.dates import find_span, take_all
 from maverick.chat.offline.grammar import read_sentence
 from maverick.chat.offline.mentions import Marked, Mention, mark
@@ -285,6 +286,7 @@ _RENAME = pattern(
     r"|\W*(?:the |my )?(?P<task>§\d+|it|that|this) should (?:just |rather |really )?(?:say|read|be called|be named) (?P<says>.+)"
     r"|\W*(?:call|name)(?: the)? (?P<named>§\d+|(?:it|that|this)(?! done)) (?P<called>['\"“‘].+['\"”’]|.+(?= instead\b)|(?<=it ).+)(?: instead.*)?"
 )
+_RENAMES = pattern(r"\b(?:rename|retitle|reword|called?|named?|title)\b")
 _MORE = pattern(r"['\"”’] \w|\band (?:make|mark|set|move|reopen|change|delete)\b")
 _EDITS = pattern(r"\b(?:change|rename|should|make|call|update|edit)\b")
 _SWAP = pattern(
@@ -314,6 +316,8 @@ def _renamed(
     which = found["which"] or found["task"] or found["named"]
     name = marked.mentions[int(which[1:])] if which[0] == "§" else None
     task = _named(name.tasks) if name and name.is_clear else reference("it", answered) if name is None else ""
+    if not (quoted(said) or _RENAMES.search(said) or begins_with_deed(title)) and begins_with_deed(task):
+        title = replaced(task.split(), title.split()) or title
     is_value = (
         take_all(f"to {title}", today)[0]
         or take_priority(cues.LEVEL.sub(r"\1 priority", title))[0]

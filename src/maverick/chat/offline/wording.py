@@ -31,11 +31,6 @@ _POLITE_END = pattern(
     r"(?:[,.!?\s]+(?:please|pls|plz|for me|thanks|thank you|now|instead|mate|then|too|as well|already|finally|at last|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers))+$"
 )
 _END = re.compile(r"[\s.!?…]+$")
-_APOSTROPHES = {
-    word.replace("'", ""): word
-    for word in ("don't", "didn't", "haven't", "isn't", "can't", "won't", "i'm", "i've", "that's", "what's")
-}
-_NO_APOSTROPHE = pattern(rf"\b(?:{'|'.join(_APOSTROPHES)})\b")
 _LIST_END = pattern(
     r"(?:^|\s+)(?:to|on|onto|in|into|from|off)\s+(?:my|the|teh|our)\s+(?:\w+\s+)?(?:list|lists|tasks|todos?|to-dos?|to-do list|todo list)$"
 )
@@ -81,11 +76,42 @@ DEED = (
 """How things to do begin."""
 _DEED = pattern(DEED)
 _FRAME = (
-    *re.findall(r"\w+", "tomorrow task tasks list done priority urgent already finally"),
+    *re.findall(r"\w+", "tomorrow task tasks list done priority urgent already finally please"),
     *map(str.lower, day_name),
 )
-_SHORT = {"tmrw": "tomorrow", "tmr": "tomorrow", "2moro": "tomorrow", "2day": "today", "tonite": "tonight"}
-_NOT_MISSPELT = frozenset(("ask", "asks", "one", "don", "lists", "lit", "sit"))
+_SHORT = {
+    short: long
+    for long, shorts in {
+        "tomorrow": "tmrw tmr tmw 2moro tomoz",
+        "today": "2day tdy",
+        "tonight": "tonite 2nite",
+        "before": "b4",
+        "until": "til",
+        "weekend": "wknd",
+        "because": "cuz coz bc",
+        "you": "u",
+    }.items()
+    for short in shorts.split()
+}
+_SHORT |= {
+    word.replace("'", ""): word
+    for word in re.findall(
+        r"\S+",
+        "don't didn't haven't hasn't isn't wasn't aren't doesn't couldn't can't won't i'm i've that's what's",
+    )
+}
+_NOT_MISSPELT = frozenset(("don", "lists", "lit"))
+_SMALL_SLIPS = (
+    (pattern(r"\b(?:um+|uh+|erm+)\b,?\s*"), ""),
+    (pattern(r"(?<=\w),(?=[^\W\d])"), ", "),
+    (pattern(r"\bany more\b(?! \w+s\b)"), "anymore"),
+    (
+        pattern(
+            r"\bits(?= (?:very |really |super |not |pretty )*(?:urgent|important|due|done|for|on|high|low|finished|paid)\b)"
+        ),
+        "it's",
+    ),
+)
 
 
 def begins_with_deed(text: str) -> bool:
@@ -101,15 +127,23 @@ def corrected(text: str, commands: Sequence[str]) -> str:
 
 
 def spelt(text: str) -> str:
-    """A text whose misspelt days, and words such as "task", are put right: a letter too few, too many or swapped."""
-    return re.sub(r"\b[a-z0-9]{3,}\b", lambda found: _spelt(found[0]), text, flags=re.IGNORECASE)
+    """A text without short forms and slips, unless it quotes something.
+
+    Misspelt days, and words such as "task", are put right: a letter too few, too many or swapped.
+    """
+    text = text.replace("’", "'")
+    if quoted(text):
+        return text
+    for slip, right in _SMALL_SLIPS:
+        text = slip.sub(right, text)
+    return re.sub(r"(?<!')\b[a-z0-9]+\b(?!')", lambda found: _spelt(found[0]), text, flags=re.IGNORECASE)
 
 
 def _spelt(word: str) -> str:
     said = word.lower()
     if said in _SHORT:
         return _SHORT[said]
-    if said in _FRAME or said in _NOT_MISSPELT:
+    if len(said) < 3 or said in _FRAME or said in _NOT_MISSPELT:
         return word
     return next((right for right in _FRAME if _is_slip(said, right)), word)
 
@@ -120,7 +154,7 @@ def _is_slip(said: str, right: str) -> bool:
     if len(said) == len(right):
         return said[0] == right[0] and sorted(said) == sorted(right)
     longer, shorter = sorted((said, right), key=len, reverse=True)
-    one_more = len(longer) == len(shorter) + 1
+    one_more = len(longer) == len(shorter) + 1 and said[0] == right[0]
     return one_more and any(longer[:n] + longer[n + 1 :] == shorter for n in range(len(longer)))
 
 
@@ -137,8 +171,7 @@ def plain_end(text: str) -> str:
 
 def plain_request(text: str) -> str:
     """A request without politeness around it and punctuation behind it."""
-    text = _MIND.sub(_minded, _POLITE.sub("", plain_end(text), count=1).strip(), count=1)
-    return _NO_APOSTROPHE.sub(lambda found: _APOSTROPHES[found[0].lower()], text)
+    return _MIND.sub(_minded, _POLITE.sub("", plain_end(text), count=1).strip(), count=1)
 
 
 def _minded(found: re.Match[str]) -> str:

@@ -1,0 +1,178 @@
+"""What is said of the change that was just made: another value for it, another title, or that it was a mistake."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from difflib import SequenceMatcher
+
+from maverick.chat.offline.dates import take_timing
+from maverick.chat.offline.grammar import is_question, read_sentence
+from maverick.chat.offline.wording import begins_with_deed, pattern, plain_end, plain_request, take_priority
+from maverick.providers.offline import RequestedCall
+
+ABOUT = re.compile(
+    r"(?:(?:Got it! Added|Updated!|Great! I've marked|Which day shall I move) '(?P<task>[^']+|.+?)' (?:to|now|as)\b"
+    r"|'(?P<undated>.+?)' has no due date\. Which)"
+)
+"""Answers that were about one task."""
+TO_COME = " now"
+"""The end of an answer that is not given yet: there is nothing to undo in it."""
+_HEAD = (
+    r"(?:actually|no|nope|nah|oops|whoops|oh|ah|argh|damn|ugh|wait|hang on|hold on|stop|sorry|(?:my )?apologies|pardon|my (?:bad|mistake)|correction|typo|"
+    r"better|rather|well|hm+|uh|um|on second thoughts?|you know what|i(?:'m| am) (?:wrong|mistaken)|(?:the )?wrong(?: (?:day|date|one|time|name|priority|task))?|not that(?: one)?)"
+)
+HESITATION = pattern(rf"^(?:(?:{_HEAD}|(?:i )?(?:meant?|said|wanted)|make that|scratch that)\b[,.!:… ]+)+")
+_WORDS_OF = r"(?: last| previous)?(?: change| one| thing| bit| request| task)?"
+_TAKEN_BACK = pattern(
+    rf"(?:{_HEAD}\b[,.!… ]*)*"
+    rf"(?:(?:scrap|scratch|forget|ignore|disregard|undo)(?: about)? (?:that|it|this){_WORDS_OF}"
+    r"|(?:scrap|scratch|forget|ignore|cancel|drop|revert|reverse|undo) (?:the|my|that|this) (?:last|previous)(?: change| one| thing| bit| request)?"
+    r"|cancel that|never ?mind(?: that| it)?|i(?:'ve| have)? changed my mind|(?:i )?take (?:that|it) back|go back"
+    r"|(?:that's |there's |it's )?(?:no need|no longer (?:needed|necessary)|not (?:needed|necessary))(?: for (?:that|it))?"
+    r"|(?:leave|keep) (?:it|that) (?:as is|(?:as|how|the way) (?:it|that) (?:is|was)|as before)"
+    r"|(?:don't|do not)(?: (?:add|do|change|move|mark|rename|complete|save)(?: (?:it|that|this|anything))?)?"
+    r"|(?:delete|remove|take) (?:it|that)(?: off)?(?: the list)? again)"
+    r"(?:[,.!… ]+(?:please|then|thanks|sorry|for now|actually|after all|any ?more|yet|instead))*"
+    r"(?:[.!… ]*|(?:\s*[,.;:!–-]+\s*|\s+(?=because\b|since\b|cause\b|i\b|it\b|we\b))(?P<rest>\w.*))"
+)
+_CHANGED_MIND = pattern(
+    rf"(?:(?:{_HEAD}|or|please)\b[,.! ]*)*(?:no|wait|just kidding|leave it|keep it|not)(?:[,.! ]+(?:please|thanks|actually|sorry|yet))*[.! ]*"
+)
+_TO_WHAT = pattern(
+    r"^(?:(?:(?:just )?(?:make|change|set|move|push|mark|give|leave|keep|put|bring) (?:it|that|this|them)(?: back)?|go back|let's (?:say|do|make it)|(?:it |that )?(?:should|was supposed to) (?:be|have been))"
+    r"(?: to| for| on| by| as| at| a)? |(?:it's|it is|that's)(?: for| on| due)? |(?:for|on|by|to|due|until|as)(?: on| by)? )"
+)
+_IS_FINE = pattern(
+    r" (?:(?:is|was|would be|will be) (?:fine|enough|ok|okay|better|good)|will do|works)(?: for (?:it|that|me))?$"
+)
+_GRADE = pattern(r"^(high|medium|normal|low)$")
+_REGRET = frozenset(("oops", "whoops", "wrong", "incorrect", "mistake", "bad", "not", "isn't", "wasn't"))
+_REGRETTING = _REGRET | frozenset(
+    re.findall(
+        r"[\w']+",
+        "oh ah dear bother damn my apologies sorry pardon no that that's it it's is was the a one i what meant said wanted "
+        "actually yet right correct done hang on wait",
+    )
+)
+"""The words in which a change is said to have been a mistake, and nothing more."""
+_NOT_SO = pattern(
+    r"\W*(?:it|that|they|i|we)(?:'s| is| was| have| has|'ve| did| are)?(?:n't| not|n't been)\b(?: [\w']+){0,4}\W*"
+)
+_STILL_NEEDED = pattern(r"\W*(?:i|we) (?:do |still |will )*(?:need|want) (?:it|that|them|this|that one)\b.*")
+
+
+def taken_back(said: str) -> str | None:
+    """What is said besides taking something back, as the reason or instead of it; ``None`` if nothing is."""
+    found = _TAKEN_BACK.fullmatch(said.strip())
+    return None if found is None else found["rest"] or ""
+
+
+def is_taken_back(said: str) -> bool:
+    """Whether something that was said just before is taken back: "no, forget it"."""
+    return taken_back(said) == "" or _CHANGED_MIND.fullmatch(said.strip()) is not None
+
+
+def needs_it_still(said: str, answered: str) -> bool:
+    """Whether a task that is gone is said to be needed."""
+    is_gone = answered.startswith(("Great!", "I've removed"))
+    return is_gone and _STILL_NEEDED.fullmatch(HESITATION.sub("", said)) is not None
+
+
+def follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | None:
+    """What is said of the task that the answer before was about."""
+    about = ABOUT.match(answered)
+    if about is None or is_question(said):
+        return None
+    if not answered.endswith(TO_COME) and _is_regretted(said, answered):
+        return [RequestedCall("undo_last_change", {})]
+    more = re.fullmatch(
+        r"(?:oh,? )?(?:and|also|plus|and also) (?P<what>(?!\d+$).+)", plain_end(said), re.IGNORECASE
+    )
+    again = {"Got": "add", "Great": "complete"}.get(answered.partition(" ")[0].rstrip("!"))
+    if more is not None and again and read_sentence(more["what"], answered, today) is None:
+        return read_sentence(f"{again} {more['what']}", "", today)
+    return _changed(said, about["task"] or about["undated"], answered, today)
+
+
+def _is_regretted(said: str, answered: str) -> bool:
+    """Whether a change is said to have been a mistake, or what it says not to be so."""
+    words = set(re.findall(r"[\w']+", said.lower()))
+    is_done = answered.startswith("Great!")
+    if words <= _REGRETTING and words & _REGRET:
+        return ("done" not in words or is_done) and words != {"not", "yet"}
+    return is_done and _NOT_SO.fullmatch(HESITATION.sub("", said)) is not None
+
+
+def _changed(said: str, task: str, answered: str, today: date) -> list[RequestedCall] | None:
+    """Another date, priority or title for the task."""
+    plain = plain_end(said)
+    correction = plain_request(HESITATION.sub("", plain))
+    wanted = _GRADE.sub(r"\1 priority", _IS_FINE.sub("", _TO_WHAT.sub("", correction)))
+    priority, rest = take_priority(wanted)
+    timing = take_timing(f"on {re.sub(r'^and ', '', rest)}" if rest else "", today)
+    if re.sub(r"^on$", "", timing.rest):
+        title = None if answered.startswith("Great!") else _retitled(task, plain, correction)
+        return [RequestedCall("update_task", {"task": task, "title": title})] if title else None
+    change = {
+        "priority": priority,
+        "due_date": timing.due and timing.due.isoformat(),
+        "description": timing.note,
+    }
+    change = {name: value for name, value in change.items() if value}
+    return [RequestedCall("update_task", {"task": task, **change})] if change else None
+
+
+_OTHER_PART = pattern(
+    r"(?P<link>for|to|with|from|about|at|in) (?!(?:me|now|sure|real|example|it|that|this|them)\b)(?P<part>[\w']+(?: [\w']+){0,2})"
+)
+_NOT_THAT = pattern(
+    r"(?:(?:it's|it is|that's|with|make it) )?(?P<part>[\w' ]+?),? not (?P<wrong>[\w' ]+)|not (?P<old>[\w']+(?: [\w']+)?)(?:,| but|, but) (?P<new>[\w' ]+)"
+)
+_MADE = pattern(r"(?:make|change|rename) (?:it|that)(?: (?:to|into))? ")
+_I_MEAN = pattern(r",? (?:i (?:mean|meant)|sorry)$")
+_LINK = pattern(r"(?:for|to|with|from|about|at|in|of|on|the|my|a|an|and)")
+
+
+def _retitled(title: str, said: str, correction: str) -> str | None:
+    """A title with the part that is corrected, as "for Clara" or "page 33"; ``None`` if that is not clear."""
+    if found := _NOT_THAT.fullmatch(correction):
+        wrong, part = (found["wrong"] or found["old"]).strip(), found["part"] or found["new"]
+        swapped = re.sub(rf"\b{re.escape(wrong)}\b", lambda _: part, title, flags=re.IGNORECASE)
+        return swapped if swapped != title else None
+    other = _OTHER_PART.fullmatch(correction)
+    is_correction = HESITATION.match(said) or _MADE.match(said) or _I_MEAN.search(said)
+    if other and (is_correction or f" {other['link']} " not in title):
+        before, link, _ = title.rpartition(f" {other['link']} ")
+        return f"{before}{link}{other['part']}" if link else f"{title} {correction}"
+    new = _I_MEAN.sub("", _MADE.sub("", correction)).split() if is_correction else []
+    return replaced(title.split(), new) if 0 < len(new) < 6 else None
+
+
+def replaced(title: Sequence[str], new: Sequence[str]) -> str | None:
+    """A title with these words in place of those that they resemble: "oat milk" in "buy milk"."""
+    if begins_with_deed(" ".join(new)) and begins_with_deed(" ".join(title)) and len(new) > 1:
+        return " ".join(new)
+    low, said = [word.lower() for word in title], [word.lower() for word in new]
+    if said[-1] in low[1:] and (end := low.index(said[-1], 1)) is not None:
+        start = end
+        while start > 1 and (low[start - 1] in said or not _LINK.fullmatch(low[start - 1])):
+            start -= 1
+        return " ".join((*title[:start], *new, *title[end + 1 :]))
+    if said[0] in low[1:]:
+        start = end = low.index(said[0], 1)
+        while end + 1 < len(low) and not _LINK.fullmatch(low[end + 1]):
+            end += 1
+        return " ".join((*title[:start], *new, *title[end + 1 :]))
+    alike = [n for n, word in enumerate(title) if n and _are_alike(word, new[0])] if len(new) == 1 else []
+    places = alike or ([1] if len(title) == 2 and begins_with_deed(title[0]) and len(new) == 1 else [])
+    return " ".join((*title[: places[0]], *new, *title[places[0] + 1 :])) if len(places) == 1 else None
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Whether two words are both numbers, or names, or nearly the same."""
+    if one[0].isdigit() or other[0].isdigit():
+        return one[0].isdigit() and other[0].isdigit()
+    is_name = one[0].isupper() and other[0].isupper()
+    return is_name or SequenceMatcher(None, one.lower(), other.lower()).ratio() > 0.7
