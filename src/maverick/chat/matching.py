@@ -24,6 +24,19 @@ _FORMS = (
 )
 BASE_FORMS = {form: base for base, *forms in map(str.split, _FORMS.split(",")) for form in forms}
 """The verb of each past form that does not begin like it."""
+_SAME_DEEDS = tuple(
+    group.split()
+    for group in (
+        "call phone ring telephone speak talk",
+        "email mail write message send",
+        "buy purchase get grab pick fetch",
+        "pay transfer settle",
+        "finish complete submit hand deliver wrap send",
+        "book reserve",
+        "water give",
+    )
+)
+"""Verbs in which people say that the same was done."""
 _ARTICLES = frozenset(("a", "an", "the", "my", "our", "your", "some"))
 _FILLERS = frozenset(
     re.findall(
@@ -182,6 +195,13 @@ def is_same_word(said: str, word: str) -> bool:
         return False
     is_swapped = len(said) > 3 and said[0] == word[0] and sorted(said) == sorted(word)
     return is_swapped or _same(said, word)
+
+
+def is_same_deed(said: str, verb: str) -> bool:
+    """Whether a verb that was said means the one of a title: "reserved the flights" is "book flights"."""
+    return is_same_word(said, verb) or any(
+        verb in group and any(is_same_word(said, each) for each in group) for group in _SAME_DEEDS
+    )
 
 
 def _words(text: str) -> list[str]:

@@ -43,7 +43,7 @@ UNDATE = pattern(
     r"\b(?:no|remove|take|clear|drop|delete|lose|unset|without|strip|get rid of|cancel)\b.*\b(?:due date|deadline|date)\b|\bhas no (?:due date|deadline|date)\b"
 )
 REOPEN = pattern(
-    r"\b(?:re-?open|un-?mark|un-?check|un-?tick|undone|unfinished|incomplete)\b|\bnot (?:\w+ ){0,2}(?:done|finished|complete|completed)\b"
+    r"\b(?:re-?open|un-?complete|un-?mark|un-?check|un-?tick|undone|unfinished|incomplete)\b|\bnot (?:\w+ ){0,2}(?:done|finished|complete|completed)\b"
     r"|\b(?:put|bring|move|get) .*\bback\b(?!.* [DP]\b)|\bby (?:mistake|accident)\b|\baccidentally\b|\b(?:isn't|wasn't|isnt|aren't) (?:\w+ ){0,2}(?:done|finished|complete|completed)\b"
 )
 UNDONE = pattern(r"\b(?:haven't|havent|have not|didn't|didnt|did not|never)\b(?! mean\b| want\b| need\b)")
@@ -109,6 +109,7 @@ KEPT = pattern(r"\b(?:don't|do not|dont|never|not)\b\W+(?:\w+ )?$")
 WILL = pattern(r"\b(?:want(?:ed)? to|would like|plan(?:ning)? to|let's|might|hope)\b")
 NOT_YET = pattern(r"\bnot (?:due )?(?:before|until|till)\b")
 PLAN = pattern(r"\b(?:i'll|we'll|will|(?:am|i'm|we're) going to|gonna)\b")
+NOTED = pattern(r"\W*§\d+(?:\W+[DP])+\W*")
 NOT_SET = pattern(
     r"\b(?:not|never|cannot|\w+n't|dont|cant|isnt)\b(?! (?:due )?(?:before|until|till))(?=.*(?:\bD\b|\b(?:make|set|move|push|put|change|be|have|need)\b))"
 )

@@ -33,7 +33,7 @@ _CLOCK = r"(?:\d{1,2}(?:[:.]\d{2})?\s*(?:-|–|to)\s*)?(?:(?:\d{1,2}(?:[:.]\d{2}
 _ADDRESS = rf"\s+(?!(?:on|by|and|or|with|for|from|to|about|in|at|so|but|because|if|then|please|sharp|every|each|this|next|the|to(?:day|morrow|night)|daily|{_DAY}|{_SHORT_DAY}|{_MONTH})\b)[a-z]"
 """What follows a number that is no hour: "at 12 Elm Street"."""
 _TIME = pattern(
-    rf"(?:^|,?\s+)(?:(?:at|around|about|before|after|by|from|between|@)\s*)?(?:{_CLOCK}|(?:(?<=\bat )|(?<=@)){_HOUR}(?!{_ADDRESS})|noon|midnight|first thing"
+    rf"(?:^|,?\s+)(?:(?:at|around|about|before|after|by|from|between)\s+|@\s*)?(?:{_CLOCK}|(?:(?<=\bat )|(?<=@)){_HOUR}(?!{_ADDRESS})|noon|midnight|first thing"
     r"|(?:(?<=\bat )|(?<=before )|(?<=after ))(?:lunch(?:time)?|dinner(?:time)?|breakfast)|(?:(?<=before )|(?<=after ))(?:work|school)"
     rf"|in the (?:morning|afternoon|evening)|in (?:half an hour|(?:{_COUNT}) (?:hour|minute)s?))(?=\s|,|$)"
 )
@@ -296,6 +296,10 @@ def _before_month(match: re.Match[str], today: date) -> date:
     return date(today.year + (month <= today.month), month, 1) - timedelta(days=1)
 
 
+def _last_of_month(match: re.Match[str], today: date) -> date:
+    return _months_on(_before_month(match, today) + timedelta(days=1), 1) - timedelta(days=1)
+
+
 def _end_of_week(match: re.Match[str], today: date) -> date:
     friday = today + timedelta(days=(4 - today.weekday()) % 7)
     return friday + timedelta(days=7) if match["next"] else friday
@@ -336,7 +340,7 @@ _FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
     ),
     (rf"in (?P<count>{_COUNT}) (?P<unit>{_UNIT})(?:['’]? time)?", _counted),
     (r"(?:the )?end of (?:the |this |(?P<next>next ))?week", _end_of_week),
-    (r"(?:the )?end of (?:the |this |(?P<next>next ))?month", _end_of_month),
+    (r"(?:the )?(?:end|last day) of (?:the |this |(?P<next>next ))?month", _end_of_month),
     (r"(?:the )?(?:beginning|start) of next week", _next_monday),
     (r"(?:sometime )?next week", _in_days(7)),
     (r"(?P<which>this|next|the) weekend", _weekend),
@@ -350,6 +354,7 @@ _FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
         _weekday,
     ),
     (rf"before (?P<month>{_MONTH})", _before_month),
+    (rf"(?:the )?(?:end|last day) of (?P<month>{_MONTH})", _last_of_month),
     (rf"(?:on|by|for|to|before|until|till|make (?:it|that)) the (?P<number>{_NTH})", _day_of_month),
 )
 """The forms of a date, the more telling ones first."""

@@ -74,6 +74,8 @@ def _command_in(text: str) -> str:
     found = _COMMAND.search(text)
     if found is None:
         return ""
+    if found[2]:
+        return found[2]
     about = _ABOUT.match(text[: found.start(1)])
     named = about and (about["thing"] or about["lacking"])
     return re.sub(r"\b(?:it|that|them)\b", named, found[1], count=1) if named else found[1]
@@ -107,6 +109,7 @@ _COMMANDS = re.findall(
 _VERBS = "add|delete|remove|complete|mark|tick|check|cross|show|list|rename|undo|remind|move|set|make|clear|close|put|stick|bump|push|take|reopen"
 _COMMAND = pattern(
     rf".*[,;:.!-]\s*(?:so |and |please |just |you can )*((?:{_VERBS}|scrap|drop|cancel|postpone|reschedule)\b.+)"
+    r"|(?!.*(?:\bno|\bnot|n't|\bnever|\bstop|\bdid|\bwhy)\b.*\bremind).*?\b(remind me (?:to|about|of|that)\b.+)"
 )
 _REMARK = pattern(
     r"(?<=\w), (?:because|since|we|i|i'm|we're|he|she|they|there|there's|it's)\b"
@@ -147,13 +150,13 @@ _PARTS = {
     "did": "(done|finished|completed|did)",
     "note": "(add|create|insert|enter|jot down|write down|note down|note|put down|record|save|log"
     "|make [me ]a note[ of]|take [a ]note[ of]|set a reminder|include)",
-    "remind": "((remind|remember) me|remember|(don't|do not) [let me ]forget|make sure|help me remember)",
+    "remind": "((remind|remember) me|tell me(?= to)|remember|(don't|do not) [let me ]forget|make sure|help me remember)",
     "which": r"(these|the following|the|some|several|a few|\w+)",
     "state": "(open|pending|completed|finished|done|overdue|urgent|important|(high|medium|low)(-| )priority|remaining|late)",
     "past": rf"((?!(need|feed|seed|speed|indeed|shed|bed|red|embed)\b)\w\w+ed|{'|'.join(BASE_FORMS)})",
     "settled": "(sorted|handled|taken care of|settled|dealt with|ticked off|out of the way|over and done with)",
     "deadline": "(due date|deadline|date)",
-    "must": "((must not|mustn't|can't|cannot) forget to|must|need to|have to|should|ought to|got to|gotta)",
+    "must": "((must not|mustn't|can't|cannot) forget[ to]|must|need to|have to|should|ought to|got to|gotta)",
     "deeds": "(add|delete|remove|complete|mark|tick|check|cross|rename|move|change|finish|touch|do (that|it|anything)|clear)",
     "task": "(?P<task>.+?)",
     "title": "(?P<title>.+)",
@@ -207,7 +210,7 @@ delete_which:   {remove}[ (a|one) [of my ]tasks?]
 complete_which: (complete|finish|tick off|check off)[ (a|one) [of my ]tasks?]
 # One task that is not on the list, as the tool will say.
 reschedule:     {postpone} {task} [back |forward |out |off ](to|until|till|for|by) {when}
-reopen:         (re-?open|unmark|uncheck|untick) {task}
+reopen:         (re-?open|un-?(mark|check|tick|complete)) {task}
 complete:       {tick} {task} [off ][as |to |off as |off ][be ]{done}
 complete:       (tick off|check off|cross off|cross out|strike off|mark off|tick|complete|close[ out]|finish[ up]) {task}
 complete:       {subject}['s been|'s| is| are| has been| have been| was| were| got] [now |all |already |finally ]({done}|{settled})
@@ -235,11 +238,12 @@ add_listed:     [(add|create|make|note|put|remind me)\b ?]{what}
 add_several:    (add|create|make|new)[ {which}] [new ](tasks|todos|items|things)[ to (my|the) list] ?(:|,|-) ?{what}
 add_several:    (two|three|four|five|six|\d|some|a few|several) (things|tasks|todos)[ to do][ (?P<when>(for|by|on) .+?)] ?: ?{what}
 add:            [i('d like| would like| want| need) to ]{note}[ that][ i {must}]\b ?:? ?(?P<what>.*)
-add:            (make|set up|start|open) (?P<what>[me ](a|an|another)\b.*\b(task|todo|to-do|reminder)\b.+)
+add:            (make|set[ up]|start|open) (?P<what>[me ](a|an|another)\b.*\b(task|todo|to-do|reminder)\b.+)
 add:            [a |another ][new ](task|to-?do|to do|item|reminder) ?[:|,|-|called|named] ?{what}
 add:            [a ]new ?:? ?{what}
 add:            i('d like| would like| want| need) (a|another) (task|to-?do|reminder) {what}
 add:            [super |very |really ](?P<what>(urgent|important|high priority|low priority) ?(:|-) ?.+)
+add:            (another|one more|the (next|other)) thing[ [that ](i|we) {must} do][ to do][ is][ to| ?:|,] {what}
 add_dated:      (?P<when>today|tonight|tomorrow|this weekend|[on |for ](sun|mon|tues|wednes|thurs|fri|satur)day) ?(:|-) ?{what}
 add_placed:     (put|stick|pop|chuck|throw|pencil|slot|squeeze|get|jot) {what} (in|down|on)[ (?P<when>(for|on|by|at|as) .+)]
 add:            (chuck|stick|pop|throw|put|set|make|give me|i need|i want|send me) a (reminder|note)[ in] (for|to|about|of) {what}

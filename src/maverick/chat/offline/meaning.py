@@ -65,7 +65,7 @@ _HEDGE = pattern(
     r"(?:(?:maybe|perhaps|probably|i (?:think|guess|believe|suppose)|i might|i may|not sure(?: if| whether)?)[, ]+(?:that )?)+"
 )
 _INTENT = pattern(
-    r"(?:let's|let us|i(?:'ll| will|'m going to| am going to|'m gonna| plan to| want to|'d like to| would like to| hope to| might| may| wanna| still (?:need|have) to))\s+"
+    r"(?:let's|let us|i(?:'ll| will|'m going to| am going to|'m gonna| plan to| want to|'d like to| would like to| hope to| might| may| wanna| still (?:need|have) to)|(?:(?:i|we) )?need(?! to\b| an? | you| it| that| this| help)(?: some| more)?)\s+"
 )
 _IS_COMMAND = pattern(r"(?:change|set|update|move|rename|make (?:the|my|it)) ")
 _QUESTIONS: Mapping[str, str] = {

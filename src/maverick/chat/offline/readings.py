@@ -46,9 +46,11 @@ def add(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task to add, or several that are each in quotation marks."""
     what = _BEFORE_ITEM.sub("", match["what"] or "")
     shared = _SHARED.search(what)
-    listed = without_list(_SEPARATE.sub("", what[: shared.start()] if shared else what))
+    whole = what[: shared.start()] if shared else what
+    listed = without_list(_SEPARATE.sub("", whole))
+    is_apart = shared or _SEPARATE.search(whole)
     for items in (several(title_of(listed)), _DEEDS.split(title_of(listed))):
-        if _are_several(items, heard.today) or (shared and len(items) > 1):
+        if _are_several(items, heard.today) or (is_apart and len(items) > 1):
             return [_added(f"{item} {shared['values'] if shared else ''}", heard.today) for item in items]
     each = re.split(r",?\s+and\s+(?=['\"“‘])", what)
     if len(each) > 1 and all(len(quoted(part)) == 1 for part in each):
@@ -73,7 +75,9 @@ def _are_several(items: Sequence[str], today: date) -> bool:
     )
 
 
-_BEFORE_ITEM = pattern(r"^(?:(?:also|please|pls|me|another one)[ ,:]+)+(?=\S)")
+_BEFORE_ITEM = pattern(
+    r"^(?:(?:also|please|pls|me|another one|an? (?:task|reminder|to-?do)(?= (?:for|on|by)\b))[ ,:]+)+(?=\S)"
+)
 _SEPARATE = pattern(r",? (?:as|in) (?:separate|different|two|three|individual) (?:tasks|items|ones)\W*$")
 _SHARED = pattern(
     r",? (?:both|all|each)(?: of them)?(?:,? (?:with|are|as))? (?P<values>(?:for |by |on |due |at )?[\w ]{3,30})$"
@@ -81,7 +85,7 @@ _SHARED = pattern(
 """What is said of all the tasks before it: "…, both tomorrow"."""
 _DEEDS = pattern(rf"(?:,? and|,|;)(?: also)? (?={DEED})")
 _HEADER = pattern(
-    r"(?:an?|the|other|another|two|three|four|five|six|\d|some|a few|several|these|this|the following|new|more|tasks?|to-?dos?|items?|things?|reminders?|please|also|with|of|for me|to do)?"
+    r"(?:an?|the|other|another|two|three|four|five|six|\d|some|a few|several|these|this|following|new|more|tasks?|to-?dos?|items?|things?|reminders?|please|also|with|of|for me|to do)?"
 )
 
 
@@ -97,7 +101,7 @@ def add_listed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None
     if not is_said or not all(word and _HEADER.fullmatch(word.strip(",")) for word in words):
         return None
     are_many = any(
-        re.match(r"(?:tasks|things|items|todos|to-dos|these|reminders)\b", word, re.IGNORECASE)
+        re.match(r"(?:tasks|things|items|todos|to-dos|these|following|reminders)\b", word, re.IGNORECASE)
         for word in words
     )
     items = several(rest)
@@ -177,7 +181,7 @@ def _added(what: str, today: date) -> RequestedCall:
     what = re.sub(r" (?:on|in|to) there\b", "", what)
     inside = quoted(what)
     priority, rest = take_priority(QUOTED.sub("", what) if inside else what)
-    rest = rest if inside else without_old_date(_REASON.sub("", rest))
+    rest = rest if inside else without_old_date(_without_reason(rest, today))
     timing = take_timing(without_list(rest), today)
     if inside and not _AROUND_TITLE.fullmatch(timing.rest):  # the quotation is only a part of the title
         priority, rest = take_priority(what)
@@ -193,11 +197,20 @@ def _added(what: str, today: date) -> RequestedCall:
     return RequestedCall("add_task", {name: value for name, value in arguments.items() if value})
 
 
+def _without_reason(what: str, today: date) -> str:
+    """What is to be done, without why; a date for it may be in the reason: "…, so it has to go out by the 17th"."""
+    reason = _REASON.search(what)
+    pinned = _PINNED.search(reason[0]) if reason else None
+    day = find_date(pinned[0], today) if pinned else None
+    return f"{_REASON.sub('', what)}{f' by {day.isoformat()}' if day else ''}"
+
+
+_PINNED = pattern(r"\b(?:it|that|this|they) (?:has to|have to|must|needs? to|should|is due|are due)\b.+$")
 _DANGLING = pattern(
     r"(?:[\s,]+(?:and|but|due|on|by|at|for|it's|is|with(?: an?)?(?: due date| deadline)?(?: of)?))+$"
 )
 _AROUND_TITLE = pattern(
-    r"(?:[\s,.:;?!-]|\b(?:an?|the|my|new|task|item|todo|reminder|called|named|titled|saying|to|on|in|for|list|there|please|thanks|and|with|deadline|"
+    r"(?:[\s,.:;?!-]|\b(?:an?|the|my|new|task|item|todo|reminder|called|named|titled|saying|to|on|in|down|for|list|there|please|thanks|and|with|deadline|"
     r"due|date|of|by|it's|is|no|rush|hurry|me)\b)*"
 )
 """What may stand around a title in quotation marks."""

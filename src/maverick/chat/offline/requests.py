@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from maverick.chat.matching import KNOWN_TASKS
 from maverick.chat.offline.corrections import ABOUT, TO_COME, follow_up, is_taken_back
-from maverick.chat.offline.dates import one_date, take_timing, without_old_date
+from maverick.chat.offline.dates import find_date, one_date, take_timing, without_old_date
 from maverick.chat.offline.grammar import clauses, is_question, read_sentence, small_talk
 from maverick.chat.offline.mentions import mark
 from maverick.chat.offline.statements import read_statement
@@ -32,13 +32,16 @@ _CORRECTED = pattern(
     r"(?P<instead>.+)"
 )
 _PUT_DOWN = re.compile(
-    r"(?P<what>.+?)[,.;!–-]+\s*(?:so |and |please |can you |could you |would you |just |maybe )*(?:put|write|note|add|jot|stick|pop|chuck|throw) (?:that|it|this|both|them)\b"
-    r"(?: down| in| on there| (?:on|to|in) (?:my|the) (?:\w+ )?list| for me| please| thanks)*(?P<when> (?:for|on|by) [\w ]+?)?(?: please| thanks)*[.!? ]*",
+    r"(?P<what>.+?)(?:[,.;!–-]+\s*|\s+(?=(?:please|pls) ))(?:so |and |please |pls |can you |could you |would you |just |maybe |also )*"
+    r"(?:(?:put|write|note|add|jot|stick|pop|chuck|throw)(?: (?:that|it|this|both|them))?(?: down| in| on there| (?:on|to|in) (?:(?:my|the) )?(?:\w+ )?list)*"
+    r"|remind me(?: of (?:it|that))?|(?:make|create|set|add) (?:me )?an? (?:task|reminder|note|to-?do)(?: (?:of|for|about) (?:it|that|this))?)"
+    r"(?: for me| please| pls| thanks)*(?P<when> (?:for|on|by) [\w ]+?)?(?: please| pls| thanks)*[.!? ]*",
     re.IGNORECASE | re.DOTALL,
 )
 """A request to write down what was just said."""
 _OBLIGATION = pattern(
-    r".*\b(?:need to|needs to|have to|must|should|got to|gotta|forget(?:ting)? to|supposed to)\s+(?=\w)"
+    r".*\b(?:need to|needs to|have to|must|should|got to|gotta|forget(?:ting)? to|supposed to|necessary (?:to|that (?:i|we)))\s+(?=\w)"
+    r"|(?:the |my |our )?\w+ (?:wants|needs|expects|asked for|asks for|is asking for) (?:me to )?"
     r"|(?:(?:ok|okay|so|oh|hey)[, ]+)*(?:i|we|there)(?:'ve got| have| have got| need|'s| is) (?:an? |some )?"
 )
 _IS_DUE = pattern(r"(?:'s| is| are)(?= (?:due|on|by|at)\b)")
@@ -54,6 +57,7 @@ def _put_down(said: str, today: date) -> str:
     if noted.calls and noted.is_certain and all(call.tool_name == "add_task" for call in noted.calls):
         return f"{down['what']}{down['when'] or ''}"
     what = _IS_DUE.sub("", _OBLIGATION.sub("", down["what"].strip(), count=1), count=1)
+    what = re.sub(r" from me\b", "", what)
     is_plain = len(what.split()) < 12 and not _NO_NOTE.search(what)
     return f"add {what}{down['when'] or ''}" if is_plain else said
 
@@ -111,8 +115,10 @@ def understand(said: str, answered: str, today: date) -> Sequence[RequestedCall]
 
 def read(said: str, answered: str, today: date) -> Reading:
     """What a message asks for: remarks before a request do not matter, those behind it make it uncertain."""
-    said = re.sub(r"^(urgent|important|asap)\W*!+\s*", r"\1: ", said, flags=re.IGNORECASE)
-    said = _put_down(said, today)
+    said = re.sub(
+        r"^(urgent|important|asap|(?:high|low|top) prio(?:rity)?)\W*!+\s*", r"\1: ", said, flags=re.IGNORECASE
+    )
+    said = _put_down(_ITEM.sub(", ", _FIRST_ITEM.sub(": ", said)), today)
     if topic := _AS_FOR.fullmatch(said):
         answered, said = f"Updated! '{topic['task']}'{TO_COME}", topic["rest"]
     calls: list[RequestedCall] = []
@@ -125,7 +131,8 @@ def read(said: str, answered: str, today: date) -> Reading:
             calls, is_certain = [], False
         elif small_talk(sentence) is None:
             found = _sentence(sentence, about, today)
-            is_certain = is_certain and (found.is_certain or not (calls or found.calls))
+            is_remark = not found.calls and _is_remark(sentence, today)
+            is_certain = is_certain and (found.is_certain or is_remark or not (calls or found.calls))
             calls = _merged(calls, found.calls)
             about = _said_of(found.calls) or (found.topic and f"Updated! '{found.topic}'{TO_COME}") or about
     if any("title" in call.arguments for call in calls):  # "add something: I need to …"
@@ -134,6 +141,20 @@ def read(said: str, answered: str, today: date) -> Reading:
     return Reading(
         [*_changes(calls), *lists], is_certain and not any(_is_doubtful(call, said) for call in calls)
     )
+
+
+def _is_remark(sentence: str, today: date) -> bool:
+    """Whether a few words ask for nothing, and put nothing in doubt."""
+    is_plain = len(sentence.split()) < 8 and not (begins_with_deed(sentence) or _IN_DOUBT.search(sentence))
+    return is_plain and find_date(sentence, today) is None and take_priority(sentence)[0] is None
+
+
+_IN_DOUBT = pattern(
+    r"\b(?:not?|never|nobody|nothing|\w+n't|still|yet|but|if|unless|maybe|perhaps|think|guess|almost|nearly|half|only|except|actually|wait|"
+    r"instead|also|and|or|please|can you|could you|need|must|should|have to|will|another|other)\b|\?"
+)
+_FIRST_ITEM = re.compile(r":\s*\n\s*(?:[-*•]|\d+[.)])?\s*")
+_ITEM = re.compile(r"(?<=\w)\s*\n\s*(?:[-*•]|\d+[.)])\s*|(?<=\w)(?<=.)\s*\n(?=\s*[-*•])")
 
 
 def _is_doubtful(call: RequestedCall, said: str) -> bool:
@@ -151,7 +172,7 @@ _NO_TITLE = pattern(
     r"|\b(?:to|the|a|an|of|from|my|or|not|really|very)$|\b(?:mark|make|set|move) (?:it|that|them)\b"
     r"|^(?:and|or|but|to|of|another|is|are|not|what|when|which|who|how|why|if|whether|day before|day after)\b|, (?:no|not|but|actually|wait|sorry)\b"
     r"|^(?:note|description|comment|details?) (?:to|for) |\b(?:maybe|perhaps)\b|^(?:go|run|leave)(?:,|$)|^(?:admit|confess|say|be (?:nice|fine|honest))\b|[-,(] ?(?:high|medium|low|mon|tue|wed|thu|fri|sat|sun)\b"
-    r"|^(?:also|both|it|them)\b|[,;]| - |\b(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:next|this) (?:week|month)|high|low|prio|urgent|i|i'm|we|we're|he|she|they|but|because|starting)\b|\bboth$|\b(?:instead of|at the latest|same (?:day|time|date|priority))\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
+    r"|^(?:also|both|it|them)\b|[,;]| - |\b(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day(?!'s)|(?:next|this) (?:week|month)|high|low|prio|urgent|i|i'm|we|we're|he|she|they|but|because|starting)\b|\bboth$|\b(?:instead of|at the latest|same (?:day|time|date|priority))\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
 )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from maverick.chat.matching import BASE_FORMS, is_same_word, meaningful, plain_word
+from maverick.chat.matching import BASE_FORMS, is_same_deed, is_same_word, meaningful, plain_word
 from maverick.chat.offline import cues
 from maverick.chat.offline.corrections import replaced
 from maverick.chat.offline.dates import find_span, take_all
@@ -195,7 +195,8 @@ class _Reader:
         is_next = (
             before is not None and before.tool_name == "update_task" and before.values.keys() == values.keys()
         )
-        if not (cues.SETS.search(rest) or cues.SETS.search(clause) or is_next) or (
+        is_note = cues.NOTED.fullmatch(rest) and self.topic and not any(task.due_date for task in self.topic)
+        if not (cues.SETS.search(rest) or cues.SETS.search(clause) or is_next or is_note) or (
             cues.NOT_SET.search(rest) and not cues.NOT_YET.search(clause)
         ):
             return None
@@ -237,7 +238,7 @@ class _Reader:
         either = "|".join(verbs)
         is_own = all(
             not begins_with_deed(task.title)
-            or any(is_same_word(_base(verb), word) for verb in verbs for word in meaningful(task.title))
+            or any(is_same_deed(_base(verb), word) for verb in verbs for word in meaningful(task.title))
             for task in tasks
         )
         is_known = is_known or (
@@ -271,8 +272,6 @@ class _Reader:
 
 def _base(word: str) -> str:
     word = plain_word(word)
-    if word in ("phoned", "telephoned", "rang", "rung"):
-        return "call"
     return BASE_FORMS.get(word) or (re.sub(r"(?:ed|ing)$", "", word) if len(word) > 5 else word)
 
 
