@@ -85,7 +85,9 @@ def find_named(query: str, tasks: Sequence[Task], today: date) -> list[Task]:
         or [
             task
             for task in tasks
-            if _has_all(words, _words(label(task, today))) and _shared(words, _words(task.title))
+            if not all(map(str.isdigit, words))
+            and _has_all(words, _words(label(task, today)))
+            and _shared(words, _words(task.title))
         ],
         today,
     )

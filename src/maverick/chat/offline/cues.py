@@ -40,7 +40,7 @@ TO_COME = pattern(
     r"\b(?:will|'ll|i'll|we'll|going to|gonna|want(?:ed)? to|would like|need(?:s|ed)?|must|should|have to|has to|had to|got to|gotta|to do|plan)\b"
 )
 UNDATE = pattern(
-    r"\b(?:no|remove|take|clear|drop|delete|lose|unset|without|strip|get rid of|cancel)\b.*\b(?:due date|deadline|date)\b|\bhas no (?:due date|deadline|date)\b"
+    r"\b(?:no|remove|take|clear|drop|delete|lose|unset|without|strip|get rid of|cancel)\b.*\b(?:due date|deadline|date)\b|\b(?:has no|(?:doesn't|don't) (?:need|have) an?) (?:due date|deadline|date)\b"
 )
 REOPEN = pattern(
     r"\b(?:re-?open|un-?complete|un-?mark|un-?check|un-?tick|undone|unfinished|incomplete)\b|\bnot (?:\w+ ){0,2}(?:done|finished|complete|completed)\b"
@@ -49,7 +49,7 @@ REOPEN = pattern(
 UNDONE = pattern(r"\b(?:haven't|havent|have not|didn't|didnt|did not|never)\b(?! mean\b| want\b| need\b)")
 REMOVE = pattern(
     r"\b(?:delete|remove|erase|scrap|drop|discard|ditch|bin|trash|cancel|get rid of|throw (?:out|away)|forget(?: about)?|dump|scratch|kill|nuke|lose|knock)\b"
-    r"|\btake\b.*\boff\b|\b(?:don't|do not|dont|no longer) (?:need|want)\b(?!.* [DP]\b)"
+    r"|\btake\b.*\b(?:off|away)\b|\b(?:don't|do not|no longer) (?:need|want|have to)\b(?!.* [DP]\b)"
 )
 SETS = pattern(
     r"\b(?:make|set|move|push|put|change|bump|bring|shift|postpone|reschedule|delay|defer|snooze|switch|mark|give|raise|lower|drop|upgrade|downgrade|prioriti[sz]e|"
@@ -82,7 +82,7 @@ OTHERS_SAY = pattern(
 KNOWN = frozenset(
     re.findall(
         r"[\w']+",
-        "a an the my our your add i i'm we we've we're i've ive i'd me us you u he it it's its that that's this these those them they they're both all one ones "
+        "a an the my our your some add i i'm we we've we're i've ive i'd me us you u he it it's its that that's this these those them they they're both all one ones "
         "is are was were be been being am has have had do does did to of for on in at by as up out off from with w into about than then "
         "and or so but just already finally really actually now please pls plz ok okay oh ah hey hi well yes yeah yep no nope not can could would will may let let's "
         "task tasks thing things item todo list reminder deadline date due day days week weeks month priority prio status time due "
@@ -109,6 +109,7 @@ KEPT = pattern(r"\b(?:don't|do not|dont|never|not)\b\W+(?:\w+ )?$")
 WILL = pattern(r"\b(?:want(?:ed)? to|would like|plan(?:ning)? to|let's|might|hope)\b")
 NOT_YET = pattern(r"\bnot (?:due )?(?:before|until|till)\b")
 PLAN = pattern(r"\b(?:i'll|we'll|will|(?:am|i'm|we're) going to|gonna)\b")
+IS_DONE = pattern(rf"(?<=\d)\s*[:=]\s*(?=(?:\w\w+ed|done|{'|'.join(BASE_FORMS)})\b)")
 NOTED = pattern(r"\W*§\d+(?:\W+[DP])+\W*")
 NOT_SET = pattern(
     r"\b(?:not|never|cannot|\w+n't|dont|cant|isnt)\b(?! (?:due )?(?:before|until|till))(?=.*(?:\bD\b|\b(?:make|set|move|push|put|change|be|have|need)\b))"
@@ -116,6 +117,7 @@ NOT_SET = pattern(
 BY_PEOPLE = pattern(
     r"\b(?:called|phoned|rang|texted|emailed|wrote|replied|answered|asked|told|left|came|went|arrived)\b"
 )
+FROM_LEVEL = pattern(r"\bfrom (?:high|medium|normal|low)(?: priority)? (?=to\b)")
 LEVEL = pattern(
     r"(?<!priority )(?<!prio )(?<!priority: )\b(high|medium|normal|low)\b(?![ -](?:prio|importance))"
 )

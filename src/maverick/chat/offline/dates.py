@@ -332,6 +332,7 @@ _FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
     (rf"(?:a|one) week (?:from|on) (?P<day>{_DAY})", _week_after),
     (rf"(?P<day>{_DAY}) week", _week_after),
     (rf"(?P<day>{_DAY}) (?:of )?(?P<which>next) week", _weekday),
+    (rf"(?P<which>next) week,? (?:on )?(?P<day>{_DAY})", _weekday),
     (r"(?:the )?day after tomorrow", _in_days(2)),
     (r"tomorrow(?: (?:morning|afternoon|evening|night|eod))?", _in_days(1)),
     (

@@ -150,7 +150,7 @@ _PARTS = {
     "did": "(done|finished|completed|did)",
     "note": "(add|create|insert|enter|jot down|write down|note down|note|put down|record|save|log"
     "|make [me ]a note[ of]|take [a ]note[ of]|set a reminder|include)",
-    "remind": "((remind|remember) me|tell me(?= to)|remember|(don't|do not) [let me ]forget|make sure|help me remember)",
+    "remind": "((remind|remember) me|tell me(?= to)|remember|(don't|do not) [let me ]forget|make sure[ [that ](i|we)]|help me remember)",
     "which": r"(these|the following|the|some|several|a few|\w+)",
     "state": "(open|pending|completed|finished|done|overdue|urgent|important|(high|medium|low)(-| )priority|remaining|late)",
     "past": rf"((?!(need|feed|seed|speed|indeed|shed|bed|red|embed)\b)\w\w+ed|{'|'.join(BASE_FORMS)})",

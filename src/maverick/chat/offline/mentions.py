@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from maverick.chat.matching import is_same_word, meaningful, plain_word
+from maverick.chat.matching import BASE_FORMS, is_same_word, meaningful, plain_word
 from maverick.chat.offline.dates import find_date
 from maverick.chat.offline.wording import begins_with_deed, listed, pattern, places
 
@@ -160,7 +160,8 @@ def _is_part(said: str, words: Sequence[re.Match[str]], at: int, end: int, title
     after = said[words[end - 1].end() : words[end].end()] if end < len(words) else ""
     return any(
         re.fullmatch(r"\s*[\w'’-]+\s*", each)
-        and not _BESIDE.match(each.strip().replace("’", "'"))
+        and not _BESIDE.match(each.strip())
+        and each.strip().lower() not in BASE_FORMS
         and not any(is_same_word(plain_word(each.strip()), word) for word in meaningful(title))
         for each in (before, after)
     )
@@ -185,7 +186,7 @@ def _placed(said: str, answered: str, tasks: Sequence[Task]) -> Iterable[_Found]
 _SET = pattern(
     r"(?:(?P<every>everything|all(?: of)?(?: the| my)?(?: tasks| things| ones| stuff)?|(?:both|the) (?:tasks|ones|things)|every(?: task)?|whatever|anything|the)|(?P<one>the (?:task|one|thing)))"
     r"(?: (?:that(?:'s| is| are)?|which (?:is|are)|i have|with|from))*"
-    r" (?P<what>overdue|late|high[ -]prio(?:rity)?|low[ -]prio(?:rity)?|urgent|(?:due|for|on) (?P<when>today|tomorrow|this week|next week|[a-z]+day(?: or [a-z]+day)?)|without (?:a )?(?:due )?date)"
+    r" (?P<what>overdue|late|done|finished|completed|high[ -]prio(?:rity)?|low[ -]prio(?:rity)?|urgent|(?:due|for|on) (?P<when>today|tomorrow|this week|next week|[a-z]+day(?: or [a-z]+day)?)|without (?:a )?(?:due )?date)"
     r"(?P<noun> ones?| tasks?| things?| stuff)?\b"
 )
 
@@ -195,7 +196,11 @@ def _sets(said: str, tasks: Sequence[Task], today: date) -> Iterable[_Found]:
     for found in _SET.finditer(said):
         if (found["every"] or "").lower() == "the" and not found["noun"]:
             continue
-        meant = tuple(task for task in tasks if not task.completed and _is_in(task, found, today))
+        is_done = found["what"].lower() in ("done", "finished", "completed")
+        if is_done and (found["noun"] or "").strip().lower() != "one":
+            continue
+        fitting = [task for task in tasks if task.completed == is_done]
+        meant = tuple(task for task in fitting if is_done or _is_in(task, found, today))
         is_one = bool(found["one"]) or (found["noun"] or "").strip() in ("one", "task", "thing")
         yield _Found(found.start(), found.end(), meant, bool(meant) and not (is_one and len(meant) > 1))
 

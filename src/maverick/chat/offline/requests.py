@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from maverick.chat.matching import KNOWN_TASKS
+from maverick.chat.matching import KNOWN_TASKS, same_title
 from maverick.chat.offline.corrections import ABOUT, TO_COME, follow_up, is_taken_back
 from maverick.chat.offline.dates import find_date, one_date, take_timing, without_old_date
 from maverick.chat.offline.grammar import clauses, is_question, read_sentence, small_talk
@@ -40,7 +40,7 @@ _PUT_DOWN = re.compile(
 )
 """A request to write down what was just said."""
 _OBLIGATION = pattern(
-    r".*\b(?:need to|needs to|have to|must|should|got to|gotta|forget(?:ting)? to|supposed to|necessary (?:to|that (?:i|we)))\s+(?=\w)"
+    r".*\b(?:need to|needs to|have to|must|should|got to|gotta|forget(?:ting)? to|supposed to|promised(?: \w+)? to|necessary (?:to|that (?:i|we)))\s+(?=\w)"
     r"|(?:the |my |our )?\w+ (?:wants|needs|expects|asked for|asks for|is asking for) (?:me to )?"
     r"|(?:(?:ok|okay|so|oh|hey)[, ]+)*(?:i|we|there)(?:'ve got| have| have got| need|'s| is) (?:an? |some )?"
 )
@@ -161,14 +161,19 @@ def _is_doubtful(call: RequestedCall, said: str) -> bool:
     """Whether a task gets a title that can hardly be one: it has words of the request, or more than a title."""
     title = str(call.arguments.get("title", ""))
     has_two_dates = "due_date" in call.arguments and _DATED.search(title) is not None
-    return title not in quoted(said) and (has_two_dates or _NO_TITLE.search(title) is not None)
+    is_listed = any(
+        mention.words == title and mention.is_clear and not same_title(title, mention.tasks)
+        for mention in mark(title, "", KNOWN_TASKS.get(), date.min).mentions
+    )
+    is_odd = has_two_dates or (is_listed and len(call.arguments) == 1) or _NO_TITLE.search(title) is not None
+    return call.tool_name == "add_task" and title not in quoted(said) and is_odd
 
 
 _DATED = pattern(r"\b(?:(?:on|by) (?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow)\b")
 
 
 _NO_TITLE = pattern(
-    r"[.!?] +\w|\b(?:tasks?|to-?dos?|reminders?|deadline|due|priority|yesterday|already|my list|the list|please)\b|(?:^|\s)['\"“‘][^'\"”’]+['\"”’] +\w|: (?:i|we)\b|^(?:i|you|me|he|she|they)\b"
+    r"(?<!\bMr)(?<!\bMs)(?<!\bDr)(?<!\bMrs)[.!?] +\w|\b(?:tasks?|to-?dos?|reminders?|deadline|due|priority|yesterday|already|my list|the list|please)\b|(?:^|\s)['\"“‘][^'\"”’]+['\"”’] +\w|: (?:i|we)\b|^(?:i|you|me|he|she|they)\b"
     r"|\b(?:to|the|a|an|of|from|my|or|not|really|very)$|\b(?:mark|make|set|move) (?:it|that|them)\b"
     r"|^(?:and|or|but|to|of|another|is|are|not|what|when|which|who|how|why|if|whether|day before|day after)\b|, (?:no|not|but|actually|wait|sorry)\b"
     r"|^(?:note|description|comment|details?) (?:to|for) |\b(?:maybe|perhaps)\b|^(?:go|run|leave)(?:,|$)|^(?:admit|confess|say|be (?:nice|fine|honest))\b|[-,(] ?(?:high|medium|low|mon|tue|wed|thu|fri|sat|sun)\b"
@@ -237,13 +242,19 @@ def _read_clauses(said: str, answered: str, today: date) -> Reading:
         if calls and _is_reason(part, said, calls):
             continue
         found = follow_up(part, about, today) or _clause(part, about, today)
-        is_whole = is_whole and (found is not None or _NOT_DONE.match(part) is not None)
+        is_remark = not calls and _is_remark(part, today)
+        is_whole = is_whole and (found is not None or is_remark or _NOT_DONE.match(part) is not None)
+        is_whole = is_whole and not any(call == _ADD_IT for call in found or ())
         calls = _merged(calls, found or ())
         about = _said_of(found or ()) or about
     if not (calls and (is_whole or _BUT.search(said))):
         whole = follow_up(said, answered, today) or read_sentence(said, answered, today)
         calls, is_whole = (list(whole), True) if whole is not None else (calls, False)
     return Reading(calls, is_whole)
+
+
+_ADD_IT = RequestedCall("add_task", {})
+"""What is to be added was said before: the sentence is read as a whole."""
 
 
 def _clause(part: str, about: str, today: date) -> Sequence[RequestedCall] | None:

@@ -67,7 +67,7 @@ class _Reader:
         """Take in a clause."""
         marks = [self.mentions[int(n)] for n in re.findall(r"§(\d+)", clause)]
         marks = marks[:1] if len({_named(mention.tasks) for mention in marks}) == 1 else marks
-        priority, rest = take_priority(cues.LEVEL.sub(r"\1 priority", clause))
+        priority, rest = take_priority(cues.LEVEL.sub(r"\1 priority", cues.FROM_LEVEL.sub("", clause)))
         days, note, rest = take_all(rest, self.today)
         if not days and self.day and cues.THEN.search(rest):
             days, rest = [self.day], cues.THEN.sub(" D", rest)
@@ -281,7 +281,7 @@ def _named(tasks: Sequence[Task]) -> str:
 
 
 _RENAME = pattern(
-    r"\W*(?:rename|change|edit|update|retitle|reword)(?: the (?:title|name) of)?(?: the| my)? (?P<which>§\d+|it|that|this) (?:to|into|as) (?P<title>.+)"
+    r"\W*(?:rename|change|edit|update|retitle|reword|turn)(?:(?: the)? (?:title|name) of)?(?: the| my)? (?P<which>§\d+|it|that|this) (?:to|into|as) (?P<title>.+)"
     r"|\W*(?:the |my )?(?P<task>§\d+|it|that|this) should (?:just |rather |really )?(?:say|read|be called|be named) (?P<says>.+)"
     r"|\W*(?:call|name)(?: the)? (?P<named>§\d+|(?:it|that|this)(?! done)) (?P<called>['\"“‘].+['\"”’]|.+(?= instead\b)|(?<=it ).+)(?: instead.*)?"
 )
@@ -344,6 +344,7 @@ def read_statement(said: str, answered: str, tasks: Sequence[Task], today: date)
     if not tasks or cues.ASKS.match(said) or _ELSEWHERE.search(said):
         return None
     marked = mark(said.replace("§", " "), answered, tasks, today)
+    marked = marked._replace(text=cues.IS_DONE.sub(" is ", marked.text))
     if (renamed := _renamed(marked, said, answered, tasks, today)) is not None:
         return renamed
     clauses = [clause for clause in cues.BREAK.split(marked.text) if clause]

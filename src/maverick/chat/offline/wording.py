@@ -23,8 +23,8 @@ _PRIORITY = pattern(
 _LEVEL_ALONE = pattern(r"(?:^|,|\()\s*(high|low)\s*(?=$|,|\)|and\b)\)?")
 _POLITE = pattern(
     r"^(?:(?:please(?: to)?|pls|plz|kindly|yo|omg|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday|probably|plus|hmm+|uh|um|ah|oops|whoops|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.\s]+)*"
-    r"(?:may i ask\s+|(?:can|could|would|will|may) (?:you|u|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you to\s+|to\s+(?!finish|complete|close))|"
-    r"i want (?:you to\s+|that you\s+|to\s+(?!finish|complete|close))|i need you to\s+|let(?:'s| us| me)\s+(?!finish|complete|close|do\b)|go ahead and\s+|(?:i was wondering|i wonder|it would be (?:great|nice|good)|i(?: would|'d| should) be (?:very )?grateful|i'd appreciate it) if you (?:could|would)\s+)?(?:(?:please|pls|kindly|just|now|also)\s+)*"
+    r"(?:may i ask\s+|(?:can|could|would|will|may) (?:you|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you to\s+|to\s+(?!finish|complete|close))|"
+    r"i want (?:you to\s+|that you\s+|to\s+(?!finish|complete|close))|i need you to\s+|let(?:'s| us| me)\s+(?!finish|complete|close|do\b)|go ahead and\s+|(?:i was wondering|i wonder|(?:it )?would be (?:great|nice|good)|i(?: would|'d| should) be (?:very )?grateful|i'd appreciate it) if you (?:(?:could|would)\s+)?)?(?:(?:please|pls|kindly|just|now|also|possibly)\s+)*"
 )
 _MIND = pattern(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ")
 _POLITE_END = pattern(
@@ -103,7 +103,7 @@ _SHORT |= {
 _NOT_MISSPELT = frozenset(("don", "lists", "lit"))
 _SMALL_SLIPS = (
     (pattern(r"\b(?:um+|uh+|erm+)\b,?\s*"), ""),
-    (pattern(r"(?<=\w),(?=[^\W\d])"), ", "),
+    (pattern(r"(?<=\w),(?=[^\W\d])|\s+[/|]\s+"), ", "),
     (pattern(r"\bany more\b(?! \w+s\b)"), "anymore"),
     (
         pattern(
@@ -193,7 +193,7 @@ def take_priority(text: str) -> tuple[str | None, str]:
         return (
             (alone[1].capitalize(), _LEVEL_ALONE.sub(" ", text, count=1).strip()) if alone else (None, text)
         )
-    rest = f"{text[: found.start()].rstrip(' ,:(')} {text[found.end() :].lstrip(' ,:)')}".strip()
+    rest = f"{text[: found.start()].rstrip(' ,:(')} {text[found.end() :].lstrip(' ,:!)')}".strip()
     word = (found["after"] or found["before"] or "").lower()
     if found["urgent"] or word in ("high", "highest", "top"):
         return "High", rest
@@ -202,7 +202,7 @@ def take_priority(text: str) -> tuple[str | None, str]:
 
 def _is_adjective(text: str, found: re.Match[str]) -> bool:
     """Whether a word of priority belongs to the title: "send the important letter"."""
-    before, after = text[: found.start()].strip(), text[found.end() :].strip()
+    before, after = text[: found.start()].strip(), text[found.end() :].strip(" !.)")
     is_inside = bool(before and after) and not _TASK_NOUN.match(after)
     return is_inside and bool(found["urgent"] or found["mild"]) and found["said"].strip() in ("", "a", "an")
 
