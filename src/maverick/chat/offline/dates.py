@@ -297,7 +297,9 @@ def _before_month(match: re.Match[str], today: date) -> date:
 
 
 def _last_of_month(match: re.Match[str], today: date) -> date:
-    return _months_on(_before_month(match, today) + timedelta(days=1), 1) - timedelta(days=1)
+    month = next(n for n, name in enumerate(_MONTHS, start=1) if name.startswith(match["month"].lower()[:3]))
+    year = today.year + (month < today.month)
+    return date(year, month, calendar.monthrange(year, month)[1])
 
 
 def _end_of_week(match: re.Match[str], today: date) -> date:

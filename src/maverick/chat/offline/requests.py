@@ -244,9 +244,10 @@ def _read_clauses(said: str, answered: str, today: date) -> Reading:
         found = follow_up(part, about, today) or _clause(part, about, today)
         is_remark = not calls and _is_remark(part, today)
         is_whole = is_whole and (found is not None or is_remark or _NOT_DONE.match(part) is not None)
-        is_whole = is_whole and not any(call == _ADD_IT for call in found or ())
         calls = _merged(calls, found or ())
         about = _said_of(found or ()) or about
+    if _ADD_IT in calls and not any("title" in call.arguments for call in calls):
+        is_whole = False
     if not (calls and (is_whole or _BUT.search(said))):
         whole = follow_up(said, answered, today) or read_sentence(said, answered, today)
         calls, is_whole = (list(whole), True) if whole is not None else (calls, False)
