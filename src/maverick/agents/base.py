@@ -28,6 +28,7 @@ from maverick.agents.query import MessageStream, ask
 from maverick.exceptions import AgentError, CLINotFoundError, InvalidInputError, InvalidToolError
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.result import AgentResult, ResultMetadata
+from maverick.misuse import refuse
 from maverick.providers.claude_cli import (
     CliSession,
     SessionPool,
@@ -123,9 +124,9 @@ class MaverickAgent(ABC):
         if not isinstance(name, str) or not name.strip():
             raise InvalidInputError(f"name: expected a non-empty string, got {name!r}.", field="name")
         if system_prompt is None and self.system_prompt is None:
-            raise InvalidInputError(
-                f"system_prompt: {type(self).__name__} has none. Give the class one, or pass it as an argument.",
-                field="system_prompt",
+            refuse(
+                "system_prompt",
+                f"{type(self).__name__} has none. Give the class one, or pass it as an argument.",
             )
         check_numbers(max_tokens=max_tokens, timeout=timeout, max_processes=max_processes, **options)
         self.name = name
@@ -388,7 +389,5 @@ class MaverickAgent(ABC):
 
 def _listed(tools: Iterable[str]) -> list[str]:
     if isinstance(tools, str):
-        raise InvalidInputError(
-            f"allowed_tools: expected a list of names, got the text {tools!r}.", field="allowed_tools"
-        )
+        refuse("allowed_tools", f"expected a list of names, got the text {tools!r}.")
     return list(tools)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from maverick.config import MaverickConfig, load_config
-from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 
 NO_BRANCH = "(no branch)"
 """The branch of a folder that is in no git repository; git allows no branch of this name."""
@@ -39,10 +39,7 @@ class AgentContext:
     def __post_init__(self) -> None:
         _existing_folder(self.cwd)
         if not isinstance(self.branch, str) or not self.branch.strip():
-            raise InvalidInputError(
-                f"branch: expected a name, got {self.branch!r}. Outside of git, use {NO_BRANCH!r}.",
-                field="branch",
-            )
+            refuse("branch", f"expected a name, got {self.branch!r}. Outside of git, use {NO_BRANCH!r}.")
 
     @classmethod
     def from_cwd(cls, cwd: Path, config: MaverickConfig | None = None) -> Self:
@@ -99,8 +96,5 @@ def _existing_folder(path: Path) -> Path:
     except (OSError, AttributeError):  # the name is too long, the way there is barred, or it is no path
         exists = False
     if not exists:
-        raise InvalidInputError(
-            f"cwd: expected the Path of an existing folder, got {path!r}. Create it, or choose another.",
-            field="cwd",
-        )
+        refuse("cwd", f"expected the Path of an existing folder, got {path!r}. Create it, or choose another.")
     return folder

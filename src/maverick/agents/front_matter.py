@@ -66,7 +66,7 @@ def _read(path: Path, noun: str) -> str:
             content = file.read(_LARGEST_FILE + 1)
     except OSError as error:
         problem = f"{path} could not be read: {error.strerror}. Check the path and its permissions."
-        raise InvalidInputError(problem, field="path", cause=error) from error
+        raise InvalidInputError(problem, field="path") from error
     if len(content) > _LARGEST_FILE:
         problem = f"the file is larger than {_LARGEST_FILE // 1024} KiB. Keep only the {noun} in it."
         raise _error(path, 1, problem)
@@ -75,7 +75,7 @@ def _read(path: Path, noun: str) -> str:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         problem = f"{path}, line {line}: expected text in UTF-8. Save the file in this encoding."
-        raise InvalidInputError(problem, field="path", cause=error) from error
+        raise InvalidInputError(problem, field="path") from error
 
 
 def _parsed(path: Path, text: str) -> tuple[dict[str, object], dict[str, int]]:

@@ -42,7 +42,7 @@ def load_python(source: str, field: str = "agents", *, from_here: bool = True) -
             problem = f"There is no module {source!r} here or installed. Name a module, or a file that ends with .py."
         else:
             problem = f"{source} cannot be loaded. {describe_failure(error, folder)}"
-        raise InvalidInputError(problem, field=field, cause=error) from error
+        raise InvalidInputError(problem, field=field) from error
 
 
 def describe_failure(error: BaseException, folder: Path) -> str:

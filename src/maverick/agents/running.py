@@ -268,7 +268,6 @@ def _own_executor(
         raise InvalidInputError(
             f"{found.where}: executor(definition, user_id) failed. {describe_failure(error, Path(file).parent)}",
             field=_HOOK,
-            cause=error,
         ) from error
     if isinstance(made, AgentExecutor):
         return made

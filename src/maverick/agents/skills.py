@@ -183,7 +183,7 @@ class Skills:
         try:
             body = read_front_matter(root / FILE, lenient=True, noun="skill").body
         except InvalidInputError as error:
-            raise ToolError(str(error), cause=error) from error
+            raise ToolError(str(error)) from error
         files = sorted(str(path.relative_to(root)) for path in islice(_files(root), _MOST_FILES))
         others = f" Its other files: {', '.join(files)}" if files else ""
         return f"{body}\n\n[The skill {skill.name} is in {root}.{others}]"

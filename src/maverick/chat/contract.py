@@ -148,7 +148,7 @@ def _message(index: int, given: Mapping[str, Any]) -> MessageHistory:
         role, content = given["role"], given["content"]
     except (KeyError, TypeError) as error:
         raise InvalidInputError(
-            f"messages[{index}]: expected a mapping with 'role' and 'content'.", field="messages", cause=error
+            f"messages[{index}]: expected a mapping with 'role' and 'content'.", field="messages"
         ) from error
     at, calls = given.get("timestamp") or datetime.now(UTC), given.get("tool_calls")
     if attachments := given.get("attachments"):

@@ -19,7 +19,8 @@ from sqlmodel import Session
 from maverick.chat.migrations import CHAT, Schema, migrate
 from maverick.config import load_config
 from maverick.config.settings import DEFAULT_DATABASE
-from maverick.exceptions import InvalidInputError, StorageError
+from maverick.exceptions import StorageError
+from maverick.misuse import refuse
 
 SessionFactory: TypeAlias = Callable[[], Session]
 """Makes a fresh session, as often as it is called."""
@@ -59,8 +60,7 @@ class Database:
                 except SQLAlchemyError as error:
                     engine.dispose()
                     raise StorageError(
-                        "The chat's database cannot be opened. Check that it exists and that you may use it.",
-                        cause=error,
+                        "The chat's database cannot be opened. Check that it exists and that you may use it."
                     ) from error
                 self._engine = engine
             return self._engine
@@ -110,8 +110,7 @@ def owned_session(
             session.commit()
     except SQLAlchemyError as error:
         raise StorageError(
-            "The chat's database could not be read or written. Try again, and check that it can be reached.",
-            cause=error,
+            "The chat's database could not be read or written. Try again, and check that it can be reached."
         ) from error
 
 
@@ -150,8 +149,7 @@ def _expanded(address: str) -> Path:
     except RuntimeError as error:
         raise StorageError(
             f"The chat's database {address!r} cannot be opened: you have no home folder. Set HOME, or name "
-            "another location with MAVERICK_DATABASE.",
-            cause=error,
+            "another location with MAVERICK_DATABASE."
         ) from error
 
 
@@ -165,16 +163,13 @@ def _engine_of(location: str | Path) -> Engine:
             path.touch(mode=0o600)
         except OSError as error:
             raise StorageError(
-                f"The chat's database {str(path)!r} cannot be opened: {error.strerror}. Check that you may write there.",
-                cause=error,
+                f"The chat's database {str(path)!r} cannot be opened: {error.strerror}. Check that you may write there."
             ) from error
         address = f"sqlite:///{path}"
     try:
         url = make_url(address)
     except ArgumentError as error:
-        raise InvalidInputError(
-            "database: expected a path or a postgresql:// address.", field="database", cause=error
-        ) from error
+        refuse("database", "expected a path or a postgresql:// address.", error)
     if url.drivername in ("postgres", "postgresql"):
         # A connection that broke while it was idle is replaced before it is used.
         options = {"pool_size": 10, "max_overflow": 20, "pool_pre_ping": True}

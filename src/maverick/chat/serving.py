@@ -18,7 +18,7 @@ from pydantic import AnyHttpUrl
 from maverick.chat.host_check import HostCheck
 from maverick.chat.task_tools import Caller
 from maverick.chat.tool_server import MCPToolServer, RequestContext
-from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -85,10 +85,7 @@ class KnownTokens(TokenVerifier):
 
     def __init__(self, users: Mapping[str, str]) -> None:
         if not users or not all(len(token) >= 16 and user for token, user in users.items()):
-            raise InvalidInputError(
-                "tokens: expected at least one, each with 16 characters or more and a user.",
-                field="tokens",
-            )
+            refuse("tokens", "expected at least one, each with 16 characters or more and a user.")
         self._users = {_hash(token): user for token, user in users.items()}
 
     async def verify_token(self, token: str) -> AccessToken | None:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from maverick.chat.tables import Change, Task, now
-from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 
 DUE_SPANS = ("today", "tomorrow", "this_week", "next_week", "overdue", "none")
 """The due dates that a list of tasks can be filtered by, besides a date."""
@@ -53,10 +53,11 @@ class Due:
             exactly = date.fromisoformat(until)
         except ValueError as error:
             choices = ", ".join(DUE_SPANS)
-            raise InvalidInputError(
-                f"due: expected one of {choices}, a date such as 2026-03-31, or 'by' and a date, got {span!r}.",
-                field="due",
-            ) from error
+            refuse(
+                "due",
+                f"expected one of {choices}, a date such as 2026-03-31, or 'by' and a date, got {span!r}.",
+                error,
+            )
         return cls(exactly if until == span else None, exactly)
 
 
@@ -173,9 +174,7 @@ class ChangeLog:
         if made is None:
             return None
         if (made.tool_name, made.arguments_hash) != (tool_name, arguments_hash):
-            raise InvalidInputError(
-                "key: it was used for another call. Use a new key for a new call.", field="key"
-            )
+            refuse("key", "it was used for another call. Use a new key for a new call.")
         return made.result
 
     def record(

@@ -12,7 +12,6 @@ from typing import Any
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.named_tools import CODING_TOOLS
 from maverick.cli.agent_lookup import discovery, look_up
-from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.formatting import columns_of, duration, money, table
 from maverick.cli.json_text import json_text
 from maverick.cli.new_file import write_new_file
@@ -27,7 +26,7 @@ from maverick.loop.inputs import REQUIRED
 _COLUMNS = columns_of("AGENT", "FROM", "WHAT IT DOES…")
 
 
-def list_agents(options: argparse.Namespace) -> int:
+def list_agents(options: argparse.Namespace) -> None:
     """List all agents; problems are printed below them."""
     looking = discovery(load_settings(for_agents=True))
     agents = looking.all()
@@ -41,10 +40,9 @@ def list_agents(options: argparse.Namespace) -> int:
         screen.say(table(_COLUMNS, [(found.name, found.origin.value, found.description) for found in agents]))
         for problem in problems:
             screen.complain(problem)
-    return SUCCESS
 
 
-def show_agent(options: argparse.Namespace) -> int:
+def show_agent(options: argparse.Namespace) -> None:
     """Show an agent."""
     found = look_up(options.agent, load_settings(for_agents=True))
     screen = Screen.of_process()
@@ -52,7 +50,6 @@ def show_agent(options: argparse.Namespace) -> int:
         screen.say(f"{json_text(agent_fields(found))}\n")
     else:
         screen.say("".join(f"{line}\n" for line in _lines(found, options.agent)))
-    return SUCCESS
 
 
 def agent_fields(found: DiscoveredAgent) -> dict[str, Any]:
@@ -217,7 +214,7 @@ agent = AgentDefinition(
 '''
 
 
-def write_agent(options: argparse.Namespace) -> int:
+def write_agent(options: argparse.Namespace) -> None:
     """Write a new agent."""
     name = options.name
     AgentDefinition(name, "Its name is checked.")
@@ -235,4 +232,3 @@ def write_agent(options: argparse.Namespace) -> int:
     screen = Screen.of_process()
     screen.say(f"{path}\n")
     screen.remark(f'Run it: maverick run {source} -p "{question}"')
-    return SUCCESS

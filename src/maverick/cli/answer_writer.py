@@ -82,7 +82,8 @@ class AnswerWriter:
             self._block += "\n" * self._newlines + content
             self._newlines = 0
             if not self._is_marked and not self._finds_markup():
-                self._say_rest()
+                self._screen.say(self._block[len(self._said) :])
+                self._said = self._block
         self._newlines += len(piece) - len(content)
 
     def _finds_markup(self) -> bool:
@@ -96,10 +97,6 @@ class AnswerWriter:
             return False
         self._is_marked, self._drawn = True, sum(rows) - 1
         return True
-
-    def _say_rest(self) -> None:
-        self._screen.say(self._block[len(self._said) :])
-        self._said = self._block
 
     def _ends_before(self, following: str) -> bool:
         """Whether the block ends before a line that begins like this."""

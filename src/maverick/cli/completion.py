@@ -7,7 +7,6 @@ from typing import Any
 
 import shtab
 
-from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.main import command_parser
 from maverick.cli.parser import CommandParser
 from maverick.cli.screen import Screen
@@ -47,10 +46,9 @@ complete -o bashdefault -F _maverick maverick
 """
 
 
-def write_script(options: argparse.Namespace) -> int:
+def write_script(options: argparse.Namespace) -> None:
     """Write the script of a shell to standard output."""
     Screen.of_process().say(script_of(options.shell))
-    return SUCCESS
 
 
 def script_of(shell: str) -> str:

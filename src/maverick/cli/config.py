@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.formatting import columns_of, table
 from maverick.cli.json_text import json_text
 from maverick.cli.new_file import write_new_file
@@ -30,7 +29,7 @@ from maverick.providers.resolve import resolve
 _COLUMNS = columns_of("SETTING", "VALUE…", "FROM…")
 
 
-def show_settings(options: argparse.Namespace) -> int:
+def show_settings(options: argparse.Namespace) -> None:
     """Show what will be used, and the MCP servers with the program or host of each; secrets are hidden."""
     config, known = load_settings(), load_mcp_servers()
     screen = Screen.of_process()
@@ -45,12 +44,11 @@ def show_settings(options: argparse.Namespace) -> int:
     settings += _servers(known)
     if options.as_json:
         screen.say(f"{json_text([setting._asdict() for setting in settings])}\n")
-        return SUCCESS
+        return
     shown = ((field, "" if value is None else str(value), source) for field, value, source in settings)
     screen.say(table(_COLUMNS, list(shown)))
     for problem in problems:
         screen.complain(str(problem))
-    return SUCCESS
 
 
 def _servers(known: MCPServers) -> list[Setting]:
@@ -71,20 +69,18 @@ def settings_files() -> list[Path]:
     return [*own, Path(_PROJECT_FILE).absolute()]
 
 
-def show_files(options: argparse.Namespace) -> int:
+def show_files(options: argparse.Namespace) -> None:
     """Show the files, and whether they exist."""
     found = [{"path": str(path), "exists": path.is_file()} for path in settings_files()]
     lines = [f"{file['path']}{'' if file['exists'] else '  (not there)'}\n" for file in found]
     Screen.of_process().say(f"{json_text(found)}\n" if options.as_json else "".join(lines))
-    return SUCCESS
 
 
-def write_file(options: argparse.Namespace) -> int:
+def write_file(options: argparse.Namespace) -> None:
     """Write a file that has every setting in a comment, for its owner only."""
     path = _file_to_write(project=options.project)
     write_new_file(path, "\n".join(_lines(project=options.project)) + "\n", force=options.force, private=True)
     Screen.of_process().say(f"{path}\n")
-    return SUCCESS
 
 
 def _file_to_write(*, project: bool) -> Path:
@@ -123,7 +119,7 @@ def _settings(section: Section, indent: str, *, project: bool) -> Iterator[str]:
 _SECRETS = ("api_key",)
 
 
-def set_setting(options: argparse.Namespace) -> int:
+def set_setting(options: argparse.Namespace) -> None:
     """Write a setting to the user's file, or the project's."""
     field, section, name = _named(options.key)
     if options.project and name in _SECRETS:
@@ -140,10 +136,9 @@ def set_setting(options: argparse.Namespace) -> int:
     screen.say(f"{field} is set in {path}\n")
     if remark := _unless_in_effect(field, path):
         screen.remark(f"({remark})")
-    return SUCCESS
 
 
-def unset_setting(options: argparse.Namespace) -> int:
+def unset_setting(options: argparse.Namespace) -> None:
     """Remove a setting from the user's file, or the project's."""
     field, _, name = _named(options.key)
     path = _file_to_write(project=options.project)
@@ -157,7 +152,7 @@ def unset_setting(options: argparse.Namespace) -> int:
         if re.match(rf"\s*{name}:", line) and _read_settings(path, text) == kept:
             write_new_file(path, text, force=True, private=path.name == _OWN_FILE)
             Screen.of_process().say(f"{field} is no longer set in {path}\n")
-            return SUCCESS
+            return
     raise InvalidInputError(
         f"{path} is written in a way that cannot be changed here. Remove {field} from it with an editor.",
         field=field,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import hashlib
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -44,7 +44,7 @@ _HEADER = """\
 """
 
 
-def evaluate_files(options: argparse.Namespace) -> int:
+def evaluate_files(options: argparse.Namespace) -> Coroutine[Any, Any, int | None]:
     """Evaluate files of cases, or write cases made of runs."""
     if bool(options.files) == bool(options.from_runs):
         problem = "Name one or more files of cases, or else runs with --from-runs."
@@ -52,10 +52,10 @@ def evaluate_files(options: argparse.Namespace) -> int:
     config = load_settings(asks=True, as_json=options.as_json, for_agents=True)
     screen = Screen.of_process()
     if options.from_runs:
-        return asyncio.run(_write_cases(options, config, screen))
+        return _write_cases(options, config, screen)
     # Before there is an event loop, which a file of cases may want to run itself.
     suites = read_suites(options, config, screen)
-    return asyncio.run(_evaluate(suites, options, config, screen))
+    return _evaluate(suites, options, config, screen)
 
 
 async def _evaluate(
@@ -177,7 +177,7 @@ async def _progress(console: Console, total: int) -> AsyncIterator[Callable[[str
         yield on_attempt
 
 
-async def _write_cases(options: argparse.Namespace, config: MaverickConfig, screen: Screen) -> int:
+async def _write_cases(options: argparse.Namespace, config: MaverickConfig, screen: Screen) -> None:
     location = options.journal or config.journal.get_secret_value()
     async with open_journal(location, create=False) as journal:
         agents = {(await journal.get(run_id)).agent for run_id in options.from_runs}
@@ -194,7 +194,6 @@ async def _write_cases(options: argparse.Namespace, config: MaverickConfig, scre
                 for run_id in options.from_runs
             ]
     screen.say(_HEADER + dump_cases(CasesForm(agent=named, cases=cases)))
-    return SUCCESS
 
 
 def last_report(file: str) -> Report | None:
@@ -222,7 +221,7 @@ def report_in(file: str, agent: str) -> Report:
         lines = Path(file).read_bytes().splitlines()
     except OSError as error:
         problem = f"--compare: {file} could not be read: {error.strerror}."
-        raise InvalidInputError(problem, field="compare", cause=error) from error
+        raise InvalidInputError(problem, field="compare") from error
     reports = [Report.from_json(line) for line in lines if line.strip()]
     for report in reports:
         if report.agent == agent:

@@ -6,7 +6,7 @@ import argparse
 import atexit
 import gc
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -34,7 +34,8 @@ class Command(NamedTuple):
     """The optional dependency of Maverick it needs, if any."""
     module: str = "arguments"
     """The module of this package whose function ``add_…`` adds the arguments to a parser. That sets ``command``: a function
-    of the options that returns the exit code, or its ``module:function``, which is loaded when the command is used."""
+    of the options, or its ``module:function``, which is loaded when the command is used. It returns the exit code, nothing
+    if all went well, or a coroutine of either."""
 
     def add_to(self, parser: CommandParser) -> None:
         """Give a parser the arguments of this command."""
@@ -97,7 +98,10 @@ def command_parser(asked: str = "") -> CommandParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command, by default the one that the process was started with, and return its exit code."""
     if arguments is None:
-        _collect_less()
+        # Look for cycles less often, on which a short command would spend a fifth of its time: what is loaded at the
+        # start stays, and what is left at the end goes anyway.
+        gc.set_threshold(50_000)
+        atexit.register(gc.freeze)
         open_closed_streams()
     accept_all_characters()
     try:
@@ -117,7 +121,12 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
         asked: Command | None = getattr(options, "asked", None)
         with nullcontext() if asked is None else asked.explained():
             command = _load(options.command) if isinstance(options.command, str) else options.command
-            return int(command(options))
+            result = command(options)
+            if isinstance(result, Coroutine):
+                import asyncio  # here, since a short command does without it
+
+                result = asyncio.run(result)
+            return int(result or SUCCESS)
     except MaverickError as error:
         _complain(error, str(error), options)
         return MISUSE if is_misuse(error) else FAILURE
@@ -152,15 +161,6 @@ def _load(name: str) -> Callable[..., Any]:
     module, _, function = name.partition(":")
     loaded: Callable[..., Any] = getattr(import_module(f"maverick.cli.{module}"), function)
     return loaded
-
-
-def _collect_less() -> None:
-    """Look for cycles less often: what is loaded at the start stays, and what is left at the end goes anyway.
-
-    Else a short command spends a fifth of its time on that.
-    """
-    gc.set_threshold(50_000)
-    atexit.register(gc.freeze)
 
 
 def _complain(error: Exception, said: str, options: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import webbrowser
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _COLUMNS = columns_of("SERVER", "TRANSPORT", "STATE", "TOOL…", "EFFECT", "ASKS")
 
 
-def list_servers(options: argparse.Namespace) -> int:
+async def list_servers(options: argparse.Namespace) -> None:
     """List servers, and connect to each to see its tools; one of a project that is not trusted is not started."""
     names = options.servers
     known = load_mcp_servers()
@@ -43,13 +43,14 @@ def list_servers(options: argparse.Namespace) -> int:
         if name not in known.untrusted:
             known.find(name)
     screen = Screen.of_process()
-    found = asyncio.run(_look_at(known, names or sorted({*known.servers, *known.problems})))
+    names = names or sorted({*known.servers, *known.problems})
+    found = await asyncio.gather(*(_fields(known, name) for name in names))
     if options.as_json:
         screen.say(f"{json_text(found)}\n")
-        return SUCCESS
+        return
     if not found:
         screen.remark("There are no MCP servers. Add one with: maverick mcp add")
-        return SUCCESS
+        return
     rows = [row for server in found for row in _rows(server)]
     screen.say(table(_COLUMNS, rows))
     for server in found:
@@ -60,11 +61,6 @@ def list_servers(options: argparse.Namespace) -> int:
             screen.remark(one_line(f"{prompt['usage']}  {prompt['description']}"))
         if server["problem"]:
             screen.complain(server["problem"])
-    return SUCCESS
-
-
-async def _look_at(known: MCPServers, names: Sequence[str]) -> list[dict[str, Any]]:
-    return await asyncio.gather(*(_fields(known, name) for name in names))
 
 
 async def _fields(known: MCPServers, name: str) -> dict[str, Any]:
@@ -112,24 +108,19 @@ def _rows(server: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         yield (*begins, "", "", "")
 
 
-def accept(options: argparse.Namespace) -> int:
+async def accept(options: argparse.Namespace) -> None:
     """Accept the tools of a server as they are now."""
     server = load_mcp_servers().find(options.server)
+    from maverick.tools.mcp import connected_servers
 
-    async def accept_tools() -> list[str]:
-        from maverick.tools.mcp import connected_servers
-
-        async with connected_servers([server]) as (connected,):
-            return await connected.accept(options.tool)
-
-    accepted = asyncio.run(accept_tools())
+    async with connected_servers([server]) as (connected,):
+        accepted = await connected.accept(options.tool)
     Screen.of_process().say(
         "".join(f"accepted the tool {changed}\n" for changed in accepted) or "no tool has changed\n"
     )
-    return SUCCESS
 
 
-def add_server(options: argparse.Namespace) -> int:
+def add_server(options: argparse.Namespace) -> None:
     """Write a server down; in place of one of the same name in the same file only if that is asked for."""
     command = options.server_command
     if bool(command) == bool(options.url):
@@ -158,10 +149,9 @@ def add_server(options: argparse.Namespace) -> int:
         f"{options.name} is in {file}. See what it offers: maverick mcp list {options.name}. Give it to an agent: "
         f'maverick run --mcp {options.name} -p "…"'
     )
-    return SUCCESS
 
 
-def remove_server(options: argparse.Namespace) -> int:
+def remove_server(options: argparse.Namespace) -> None:
     """Remove a server from the person's own file."""
     file = own_folder() / "mcp.json"
     servers = dict(servers_in(file, read_small_file(file)))
@@ -172,7 +162,6 @@ def remove_server(options: argparse.Namespace) -> int:
     del servers[options.name]
     _write(file, servers)
     Screen.of_process().remark(f"{options.name} is no longer in {file}.")
-    return SUCCESS
 
 
 def _write(file: Path, servers: dict[str, Any]) -> None:
@@ -183,7 +172,7 @@ def _write(file: Path, servers: dict[str, Any]) -> None:
     replace_file(file.resolve(), content)
 
 
-def login(options: argparse.Namespace) -> int:
+async def login(options: argparse.Namespace) -> None:
     """Sign in to a server in the browser."""
     from maverick.tools.mcp.oauth import sign_in
 
@@ -200,9 +189,8 @@ def login(options: argparse.Namespace) -> int:
         if not options.no_browser:
             await asyncio.to_thread(webbrowser.open, address)
 
-    wanted = asyncio.run(sign_in(url, show, headers=headers, client_id=options.client_id, port=options.port))
+    wanted = await sign_in(url, show, headers=headers, client_id=options.client_id, port=options.port)
     screen.say(f"signed in to {options.server}\n" if wanted else f"{options.server} asks for no sign-in\n")
-    return SUCCESS
 
 
 def logout(options: argparse.Namespace) -> int:

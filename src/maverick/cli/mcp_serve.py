@@ -10,12 +10,11 @@ from pathlib import Path
 from maverick.chat import Database, MCPToolServer
 from maverick.chat.serving import KnownTokens, http_app, serve_stdio
 from maverick.cli.chat_session import current_user
-from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.settings import load_settings
 from maverick.exceptions import ConfigError, InvalidInputError
 
 
-def serve(options: argparse.Namespace) -> int:
+def serve(options: argparse.Namespace) -> None:
     """Serve until the client closes the connection, or the process is stopped."""
     database = Database(options.database or load_settings().database.get_secret_value())
     tools = MCPToolServer(database.session)
@@ -26,7 +25,6 @@ def serve(options: argparse.Namespace) -> int:
             _serve_http(tools, options)
     finally:
         database.close()
-    return SUCCESS
 
 
 def _serve_http(tools: MCPToolServer, options: argparse.Namespace) -> None:

@@ -8,7 +8,6 @@ from fnmatch import fnmatch
 
 from msgspec import to_builtins
 
-from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.formatting import columns_of, counted, table
 from maverick.cli.json_text import json_text
 from maverick.cli.parser import name_lines
@@ -22,7 +21,7 @@ _PREFIXES = {"anthropic": "claude:", "openai": "openai:"}
 """The providers of the vendors that are reached without an address; of another one, the name is shown."""
 
 
-def list_models(options: argparse.Namespace) -> int:
+def list_models(options: argparse.Namespace) -> None:
     """List models: the current ones of Claude and OpenAI, or those of any vendor that match a pattern."""
     found = _all_models()
     if options.pattern is None:
@@ -35,16 +34,15 @@ def list_models(options: argparse.Namespace) -> int:
     screen = Screen.of_process()
     if options.names:
         screen.say(name_lines(name for name, _ in shown))
-        return SUCCESS
+        return
     if options.as_json:
         screen.say(f"{json_text([{'model': name, **_fields(info)} for name, info in shown])}\n")
-        return SUCCESS
+        return
     rows = [_row(name, info) for name, info in shown]
     screen.say(table(_COLUMNS, rows))
     screen.remark(
         f"US dollars per million tokens, as of {prices_as_of()}; {counted(len(found), 'model')} are known"
     )
-    return SUCCESS
 
 
 def offered_models(provider: str) -> list[str]:

@@ -23,4 +23,4 @@ def write_new_file(path: Path, text: str, *, force: bool, private: bool = False)
             problem = f"{path} already exists. Edit it, choose another, or overwrite it with --force."
         else:
             problem = f"{path} could not be written: {error.strerror}. Check the folder and its permissions."
-        raise InvalidInputError(problem, field="path", cause=error) from error
+        raise InvalidInputError(problem, field="path") from error

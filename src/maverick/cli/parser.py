@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from itertools import takewhile
 from typing import Any, NoReturn, Self
 
-from maverick.cli.exit_codes import MISUSE, SUCCESS
+from maverick.cli.exit_codes import MISUSE
 from maverick.cli.screen import write_out
 from maverick.exceptions import describe_unknown
 
@@ -123,10 +123,9 @@ class CommandParser(argparse.ArgumentParser):
             message += '. A prompt of several words is put in quotation marks: maverick run AGENT -p "…"'
         self.exit(MISUSE, f"maverick: {message.rstrip('.')}. See: {self.prog} --help\n")
 
-    def show_help(self, options: argparse.Namespace) -> int:  # noqa: ARG002 - as every command
+    def show_help(self, options: argparse.Namespace) -> None:  # noqa: ARG002 - as every command
         """What the command does when no other is named."""
         self.print_help()
-        return SUCCESS
 
 
 def add_names(parser: CommandParser) -> None:

@@ -118,9 +118,9 @@ def _output(file: str) -> OutputConfig[Any]:
         problem = (
             f"--output-schema: {file} could not be read: {error.strerror}. Name a file with a JSON Schema."
         )
-        raise InvalidInputError(problem, field="output_schema", cause=error) from error
+        raise InvalidInputError(problem, field="output_schema") from error
     except (ValueError, RecursionError) as error:
         where = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         problem = f"--output-schema: {file}{where}: this is not valid JSON."
-        raise InvalidInputError(problem, field="output_schema", cause=error) from error
+        raise InvalidInputError(problem, field="output_schema") from error
     return OutputConfig("answer", JsonSchema(schema, file).as_type())

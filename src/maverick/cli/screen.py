@@ -20,7 +20,7 @@ def open_closed_streams() -> None:
     """
     for number, (name, mode) in enumerate(_STREAMS):
         if getattr(sys, name) is None:
-            _point_nowhere(number)
+            point_nowhere(number)
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - it stays
 
 
@@ -50,10 +50,11 @@ def forget_unwritten() -> None:
         try:
             stream.flush()
         except OSError:  # already reported, or there is nowhere to report it
-            _point_nowhere(stream.fileno())
+            point_nowhere(stream.fileno())
 
 
-def _point_nowhere(number: int) -> None:
+def point_nowhere(number: int) -> None:
+    """Have a file descriptor read and write the null device."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     if nowhere == number:
         os.set_inheritable(number, True)

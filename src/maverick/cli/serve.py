@@ -127,7 +127,6 @@ def _check_address(host: str, port: int) -> None:
         raise InvalidInputError(
             f"{why}. Choose another with --{'port' if taken else 'host and --port'}{', or stop the other program' * taken}.",
             field="port",
-            cause=error,
         ) from error
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from maverick.cli.screen import point_nowhere
+
 
 @contextmanager
 def on_ctrl_c(action: Callable[[], object], *, twice_kills: bool = False) -> Iterator[None]:
@@ -68,6 +70,4 @@ def _let_go_of_closed(terminals: list[int]) -> None:
     """Send further output to the null device if the terminal is gone."""
     for descriptor in terminals:
         if not os.isatty(descriptor):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, descriptor)
-            os.close(nowhere)
+            point_nowhere(descriptor)

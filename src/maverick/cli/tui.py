@@ -171,7 +171,7 @@ class CommandLineBackend:
             os.chdir(folder)
         except OSError as error:
             problem = f"{folder} cannot be worked in: {error.strerror}."
-            raise InvalidInputError(problem, field="folder", cause=error) from error
+            raise InvalidInputError(problem, field="folder") from error
         try:
             self._config = load_config()
         except ConfigError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
@@ -23,17 +22,8 @@ from maverick.server.accounts import User, Users
 _COLUMNS = columns_of("NAME", "ID…", "TASKS", "CONVERSATIONS")
 
 
-def list_users(options: argparse.Namespace) -> int:
+async def list_users(options: argparse.Namespace) -> None:
     """List all users."""
-    return asyncio.run(_list_users(options))
-
-
-def delete_user(options: argparse.Namespace) -> int:
-    """Delete all that is kept of a user, once the person has agreed to it."""
-    return asyncio.run(_delete_user(options))
-
-
-async def _list_users(options: argparse.Namespace) -> int:
     screen = Screen.of_process()
     async with _opened(options.database) as users:
         found = users.all()
@@ -44,10 +34,10 @@ async def _list_users(options: argparse.Namespace) -> int:
         screen.say(table(_COLUMNS, rows))
     else:
         screen.remark("There are no users yet.")
-    return SUCCESS
 
 
-async def _delete_user(options: argparse.Namespace) -> int:
+async def delete_user(options: argparse.Namespace) -> int:
+    """Delete all that is kept of a user, once the person has agreed to it."""
     screen = Screen.of_process()
     async with _opened(options.database) as users:
         user = users.find(options.name)

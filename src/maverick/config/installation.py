@@ -33,7 +33,7 @@ def extra_needed(extra: str, purpose: str) -> Iterator[None]:
         else:
             fault = f"which is not installed. Run: {install_command(extra)}"
         raise AgentError(
-            f"{purpose} needs the package {package!r}, {fault}", kind=ErrorKind.INVALID, cause=error
+            f"{purpose} needs the package {package!r}, {fault}", kind=ErrorKind.INVALID
         ) from error
 
 

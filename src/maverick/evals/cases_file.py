@@ -17,6 +17,7 @@ from maverick.evals import checks
 from maverick.evals.case import AnyCheck, Case, judge
 from maverick.exceptions import InvalidInputError, describe_unknown
 from maverick.loop import AgentResult
+from maverick.misuse import refuse
 
 _NOT_TRUSTED = f"is not used, since you have not trusted this folder. {ADVICE}"
 _LARGEST_FILE = 4 * 1024 * 1024
@@ -176,7 +177,7 @@ class CasesFile:
                 content = file.read(_LARGEST_FILE + 1)
         except OSError as error:
             problem = f"could not be read: {error.strerror}. Name a YAML or Python file with cases."
-            raise InvalidInputError(f"{self.path} {problem}", field="path", cause=error) from error
+            raise InvalidInputError(f"{self.path} {problem}", field="path") from error
         if len(content) > _LARGEST_FILE:
             raise InvalidInputError(f"{self.path} is larger than 4 MiB. Split it.", field="path")
         try:
@@ -281,9 +282,7 @@ def _function(folder: Path, named: str) -> AnyCheck:
 
     source, _, name = named.rpartition(":")
     if not source.endswith(".py") or not name.isidentifier():
-        raise InvalidInputError(
-            f"function: expected FILE.py:NAME, such as checks.py:is_polite, got {named!r}.", field="function"
-        )
+        refuse("function", f"expected FILE.py:NAME, such as checks.py:is_polite, got {named!r}.")
     found = getattr(load_python(str(folder / source), "function"), name, None)
     if not callable(found):
         raise InvalidInputError(f"function: {source} has no function {name!r}.", field="function")

@@ -97,7 +97,7 @@ def matches(pattern: str | re.Pattern[str]) -> Check:
         compiled = re.compile(pattern)
     except re.error as error:
         problem = f"matches: {pattern!r} is not a regular expression: {error}."
-        raise InvalidInputError(problem, field="matches", cause=error) from error
+        raise InvalidInputError(problem, field="matches") from error
 
     async def test(result: AgentResult[Any]) -> CheckVerdict:
         return CheckVerdict(await _searched(compiled, text_of(result)), _answer(result))
@@ -231,7 +231,7 @@ async def _searched(pattern: re.Pattern[str], text: str) -> bool:
         problem = (
             f"matches: {pattern.pattern!r} takes too long. Write a pattern with fewer nested repetitions."
         )
-        raise InvalidInputError(_short(problem), field="matches", cause=error) from error
+        raise InvalidInputError(_short(problem), field="matches") from error
     finally:
         if process.returncode is None:
             process.kill()

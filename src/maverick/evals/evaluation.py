@@ -276,7 +276,7 @@ def _checked(
             try:
                 agent.render(case.inputs)
             except InvalidInputError as error:
-                raise InvalidInputError(f"{case.label}: {error}", field=error.field, cause=error) from error
+                raise InvalidInputError(f"{case.label}: {error}", field=error.field) from error
     if not checks and (unchecked := [case.label for case in cases if not case.checks]):
         problem = "has no checks. Add some; ends('complete') only asks that the run succeeds."
         raise InvalidInputError(f"{unchecked[0]} {problem}", field="checks")

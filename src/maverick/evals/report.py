@@ -169,7 +169,6 @@ class Report(Struct, frozen=True, kw_only=True):
             raise InvalidInputError(
                 "This is not the report of an evaluation. Write one with: maverick eval … --json",
                 field="report",
-                cause=error,
             ) from error
 
     def summary(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from maverick.exceptions import ApprovalError, InvalidInputError
+from maverick.exceptions import ApprovalError
 from maverick.journal.codec import encode_json
 from maverick.journal.records import Approval, ApprovalStatus, Lease, RunRecord, check_here
 from maverick.loop.fingerprint import hash_tool
@@ -313,20 +313,13 @@ def edited_json(arguments: Mapping[str, Any]) -> str:
         InvalidInputError: They are not a JSON object, or too large.
     """
     if not isinstance(arguments, Mapping):
-        raise InvalidInputError(
-            f"arguments: expected a dict of the tool's arguments, got {arguments!r}.", field="arguments"
-        )
+        refuse("arguments", f"expected a dict of the tool's arguments, got {arguments!r}.")
     try:
         written = json.dumps(dict(arguments), allow_nan=False, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError(
-            f"arguments: they cannot be written as JSON: {error}.", field="arguments", cause=error
-        ) from error
+        refuse("arguments", f"they cannot be written as JSON: {error}.", error)
     if len(written) > _MOST_EDITED:
-        raise InvalidInputError(
-            f"arguments: at most {_MOST_EDITED:,} characters of JSON, got {len(written):,}.",
-            field="arguments",
-        )
+        refuse("arguments", f"at most {_MOST_EDITED:,} characters of JSON, got {len(written):,}.")
     return written
 
 

@@ -87,8 +87,7 @@ def encode_entry(entry: Entry) -> bytes:
         return encode_json(entry)
     except _UNWRITABLE as error:
         raise JournalError(
-            f"A {type(entry).__name__} cannot be stored: {error}. Tool arguments and results must be JSON values.",
-            cause=error,
+            f"A {type(entry).__name__} cannot be stored: {error}. Tool arguments and results must be JSON values."
         ) from error
 
 
@@ -137,7 +136,7 @@ def encode_approval(approval: Approval) -> bytes:
         return encode_json(approval)
     except _UNWRITABLE as error:
         raise JournalError(
-            f"The approval request {approval.approval_id!r} cannot be stored: {error}.", cause=error
+            f"The approval request {approval.approval_id!r} cannot be stored: {error}."
         ) from error
 
 
@@ -183,7 +182,7 @@ def _decode(payload: bytes, decoder: msgspec.json.Decoder[R]) -> R:
         try:  # the standard library reads the escape of a lone surrogate, which msgspec refuses
             return from_plain(json.loads(payload), decoder.type)
         except _UNREADABLE as error:
-            raise JournalDamagedError(f"A journal entry is damaged: {strict}.", cause=error) from error
+            raise JournalDamagedError(f"A journal entry is damaged: {strict}.") from error
 
 
 def _encode_foreign(value: object) -> object:

@@ -110,7 +110,6 @@ def read_approval(approval_id: str, payload: bytes) -> Approval:
         raise JournalDamagedError(
             f"The request {approval_id!r} for approval is damaged, so it cannot be decided. {_ADVICE}",
             run_id=run_id,
-            cause=error,
         ) from error
     return approval
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from maverick.exceptions import ErrorKind, InvalidInputError, JournalError
+from maverick.exceptions import ErrorKind, JournalError
 from maverick.journal.sqlite.journal import SqliteJournal
 from maverick.journal.store import Journal
+from maverick.misuse import refuse
 
 _POSTGRES = ("postgresql", "postgres")
 
@@ -26,9 +27,9 @@ def open_journal(location: str | Path, *, create: bool = True) -> Journal:
     if not is_address:
         return _open_file(Path(location), create=create)
     if scheme not in _POSTGRES:
-        raise InvalidInputError(
-            f"journal: expected a path or a postgresql:// address, got one that begins with {f'{scheme}://'!r}.",
-            field="journal",
+        refuse(
+            "journal",
+            f"expected a path or a postgresql:// address, got one that begins with {f'{scheme}://'!r}.",
         )
     from maverick.journal.postgres.journal import PostgresJournal  # here, since its driver is an extra
 
@@ -45,8 +46,7 @@ def _open_file(location: Path, *, create: bool) -> SqliteJournal:
     except (OSError, RuntimeError, ValueError) as error:  # no rights; no home folder; a NUL in the path
         reason = error.strerror if isinstance(error, OSError) else str(error).rstrip(".")
         raise JournalError(
-            f"The journal {str(location)!r} cannot be opened: {reason}. Check the path and its permissions.",
-            cause=error,
+            f"The journal {str(location)!r} cannot be opened: {reason}. Check the path and its permissions."
         ) from error
     if not found:
         raise JournalError(

@@ -158,7 +158,7 @@ class _LiveRun:
 
     def take(self, asked: Json) -> bool:
         """Go on to a request, if it follows from this run; says whether it does."""
-        known = self._messages
+        known = plain_messages(self._loop.conversation.history)
         messages = asked["messages"]
         if messages[: len(known)] != known or any(
             asked[name] != self._asked[name] for name in asked.keys() - {"messages"}
@@ -198,10 +198,6 @@ class _LiveRun:
         """The lines that are not in the file yet."""
         lines, self._lines = self._lines, []
         return b"".join(lines)
-
-    @property
-    def _messages(self) -> list[Json]:
-        return plain_messages(self._loop.conversation.history)
 
     def _feed(
         self, entry: Entry, deltas: Sequence[Delta] | None = None, fingerprint: Fingerprint | None = None

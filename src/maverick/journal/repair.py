@@ -13,13 +13,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from maverick.exceptions import InvalidInputError, JournalDamagedError, JournalError
+from maverick.exceptions import JournalDamagedError, JournalError
 from maverick.journal.codec import blobs_in, decode_approval, decode_entry
 from maverick.journal.damage import read_record
 from maverick.journal.records import DAMAGED, RUN_COLUMNS, RunStatus
 from maverick.journal.sqlite.database import journal_error, open_database
 from maverick.journal.store import Journal
 from maverick.loop.entries import Entry, RunStarted
+from maverick.misuse import refuse
 from maverick.model import Blob
 
 _OWN = {
@@ -104,14 +105,15 @@ def repair(source: str | Path, copy: str | Path) -> Repair:
     try:
         path.open("xb").close()
     except OSError as error:
-        raise InvalidInputError(
-            f"copy: {str(copy)!r} cannot be created: {error.strerror}. Name a file that does not exist yet.",
-            field="copy",
-            cause=error,
-        ) from error
+        refuse(
+            "copy",
+            f"{str(copy)!r} cannot be created: {error.strerror}. Name a file that does not exist yet.",
+            error,
+        )
     try:
         with closing(open_database(str(path), 1.0)) as db:
-            db.text_factory = _decoded
+            # A text that is not valid UTF-8 is no reason to give up the rest.
+            db.text_factory = lambda raw: raw.decode(errors="surrogateescape")
             db.execute("PRAGMA writable_schema = ON")  # SQLite then reads on in a file that is cut off
             db.execute("ATTACH ? AS damaged", (f"{Path(source).absolute().as_uri()}?mode=ro",))
             # In no transaction: after a page that cannot be read, it could write nothing.
@@ -143,11 +145,6 @@ def repair(source: str | Path, copy: str | Path) -> Repair:
 
 
 # Copying --------------------------------------------------------------------------------------------------------
-
-
-def _decoded(text: bytes) -> str:
-    """A text of a damaged file, as the journal reads it; one that is not valid UTF-8 is no reason to give up the rest."""
-    return text.decode(errors="surrogateescape")
 
 
 def _copy_tables(db: sqlite3.Connection) -> Iterator[str]:

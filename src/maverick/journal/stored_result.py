@@ -55,9 +55,7 @@ def dump_result(result: AgentResult[Any]) -> bytes:
         )
         return json.dumps(plain, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError, PydanticSerializationError) as error:
-        raise InvalidInputError(
-            f"The result cannot be written as JSON: {error}.", field="result", cause=error
-        ) from error
+        raise InvalidInputError(f"The result cannot be written as JSON: {error}.", field="result") from error
 
 
 @overload
@@ -79,7 +77,7 @@ def load_result(data: bytes | str, definition: AgentDefinition[Any] | None = Non
         loaded = msgspec.convert(json.loads(data), _StoredResult, dec_hook=_decode)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(
-            f"This is not a result that dump_result() has written: {error}.", field="data", cause=error
+            f"This is not a result that dump_result() has written: {error}.", field="data"
         ) from error
     if loaded.version > _VERSION:
         raise InvalidInputError("The result was written by a newer Maverick. Update Maverick.", field="data")
@@ -94,9 +92,7 @@ def load_result(data: bytes | str, definition: AgentDefinition[Any] | None = Non
         return replace(result, output=definition.output_config.format.parse(json.dumps(loaded.output)))
     except AgentError as error:
         raise InvalidInputError(
-            f"The output is not what {definition.name!r} answers with. {error}",
-            field="definition",
-            cause=error,
+            f"The output is not what {definition.name!r} answers with. {error}", field="definition"
         ) from error
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from msgspec import Struct, field
@@ -28,7 +28,7 @@ from maverick.loop.entries import (
 from maverick.loop.event_mapper import EventMapper
 from maverick.loop.events import AgentActivityEvent, PrefixChanged
 from maverick.loop.tool_round import unwrapped
-from maverick.model import ToolCall, Usage
+from maverick.model import Usage
 
 FAILED = "the model failed:"
 """How the note of a model call that failed begins."""
@@ -73,9 +73,10 @@ class Timeline:
 
     def add(self, entry: Entry) -> None:
         """Take in the next entry."""
-        handle = self._HANDLERS.get(type(entry))
-        if handle is not None:
+        if (handle := self._HANDLERS.get(type(entry))) is not None:
             handle(self, entry)
+        elif (said := _NOTES.get(type(entry))) is not None:
+            self._note(said(entry))
         if self._mapper is not None:
             try:
                 self._loop.feed(entry)
@@ -103,10 +104,10 @@ class Timeline:
         turn.model_ms = round((entry.at - self._called_at) * 1000)
         turn.usage = entry.response.usage
         turn.text = entry.response.content
-        turn.tools = [_line(unwrapped(call)) for call in entry.response.tool_calls]
-
-    def _failed(self, entry: ModelFailed) -> None:
-        self._note(f"{FAILED} {entry.error}")
+        turn.tools = [
+            ToolLine(tool_name=call.tool_name, arguments=call.arguments)
+            for call in map(unwrapped, entry.response.tool_calls)
+        ]
 
     def _finished(self, entry: ToolFinished) -> None:
         self.usage += entry.usage
@@ -125,13 +126,6 @@ class Timeline:
                 line.arguments = review.call.arguments
                 self._note(f"{line.tool_name}: arguments changed by the hook {review.by}")
 
-    def _request_reviewed(self, entry: RequestReviewed) -> None:
-        self._note(f"the hook {entry.by} {entry.decision}")
-
-    def _checked(self, entry: OutputChecked) -> None:
-        if entry.retry:
-            self._note(f"the output was not accepted: {entry.retry}")
-
     def _decided(self, entry: ApprovalDecided) -> None:
         verb, line = "approved" if entry.approved else "denied", self.turns[-1].tools[entry.index]
         why = f": {entry.reason}" if entry.reason else ""
@@ -139,35 +133,29 @@ class Timeline:
             line.arguments, why = entry.arguments, f" with other arguments{why}"
         self._note(f"{line.tool_name} was {verb} by {entry.by or 'the user'}{why}")
 
-    def _interrupted(self, entry: Interrupted) -> None:
-        self._note(f"stopped ({entry.reason.value}){': ' if entry.message else ''}{entry.message}")
-
-    def _resumed(self, _: Resumed) -> None:
-        self._note("resumed")
-
-    def _edited(self, entry: Edited | Said) -> None:
-        self._note(f"a person wrote: {entry.content}")
-
     def _note(self, text: str) -> None:
-        if self.turns:
+        if text and self.turns:
             self.turns[-1].notes.append(text)
 
     _HANDLERS: ClassVar[dict[type[Any], Any]] = {
         ModelCalled: _called,
         ModelReplied: _replied,
-        ModelFailed: _failed,
         ToolFinished: _finished,
         CallRuled: _ruled,
-        RequestReviewed: _request_reviewed,
         CallsReviewed: _reviewed,
-        OutputChecked: _checked,
         ApprovalDecided: _decided,
-        Interrupted: _interrupted,
-        Resumed: _resumed,
-        Edited: _edited,
-        Said: _edited,
     }
 
 
-def _line(call: ToolCall) -> ToolLine:
-    return ToolLine(tool_name=call.tool_name, arguments=call.arguments)
+_NOTES: Mapping[type, Callable[[Any], str]] = {
+    ModelFailed: lambda entry: f"{FAILED} {entry.error}",
+    RequestReviewed: lambda entry: f"the hook {entry.by} {entry.decision}",
+    OutputChecked: lambda entry: entry.retry and f"the output was not accepted: {entry.retry}",
+    Interrupted: lambda entry: (
+        f"stopped ({entry.reason.value}){': ' if entry.message else ''}{entry.message}"
+    ),
+    Resumed: lambda _: "resumed",
+    Edited: lambda entry: f"a person wrote: {entry.content}",
+    Said: lambda entry: f"a person wrote: {entry.content}",
+}
+"""What is said of an entry that needs nothing but itself to be told; empty for nothing."""

@@ -9,6 +9,7 @@ from maverick.journal.codec import VERSION, blobs_in, decode_entry
 from maverick.journal.records import MOST_WAITING, UNFINISHED, RunRecord
 from maverick.loop.entries import Said
 from maverick.loop.result import RESUMABLE
+from maverick.misuse import refuse
 from maverick.model import Document, Image, Part, Text
 from maverick.model.media import MAX_BYTES
 from maverick.model.message import describe_part, parts_of
@@ -32,10 +33,10 @@ def words_for(content: str | Iterable[str | Part], by: str, at: float) -> Said:
         raise InvalidInputError("content: expected text, images or documents to say.", field="content")
     said = Said(at=at, content=text, parts=() if isinstance(content, str) else parts, by=by)
     if len(text) > _MOST_TEXT or len(parts) > _MOST_PARTS or sum(b.size for b in blobs_in(said)) > MAX_BYTES:
-        raise InvalidInputError(
-            f"content: at most {_MOST_TEXT:,} characters, {_MOST_PARTS} parts and {MAX_BYTES // 2**20} MB can be said "
+        refuse(
+            "content",
+            f"at most {_MOST_TEXT:,} characters, {_MOST_PARTS} parts and {MAX_BYTES // 2**20} MB can be said "
             "at once. Say it in several pieces.",
-            field="content",
         )
     return said
 

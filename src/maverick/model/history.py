@@ -161,7 +161,7 @@ def dump_messages(messages: Sequence[Message]) -> bytes:
             return json.dumps(msgspec.to_builtins(conversation, enc_hook=encode_blob)).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(
-            f"The messages cannot be written as JSON: {error}.", field="messages", cause=error
+            f"The messages cannot be written as JSON: {error}.", field="messages"
         ) from error
 
 

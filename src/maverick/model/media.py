@@ -264,9 +264,7 @@ def _read(path: Path) -> bytes:
                 return file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InvalidInputError(
-            f"{path} cannot be read: {reason}. Check the path.", field="path", cause=error
-        ) from error
+        raise InvalidInputError(f"{path} cannot be read: {reason}. Check the path.", field="path") from error
     if is_file:
         raise _too_large(str(path), found.st_size)
     raise InvalidInputError(f"{path} is not a file.", field="path")

@@ -119,7 +119,7 @@ class RequestTimeout:
             message = (
                 f"The model did not answer within {self._seconds:g} s. Try again, or raise request_timeout."
             )
-            raise TimeoutError(message, cause=error) from error
+            raise TimeoutError(message) from error
 
     def _count(self, seconds: float) -> None:
         self._deadline = self._loop.time() + seconds

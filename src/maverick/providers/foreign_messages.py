@@ -48,7 +48,7 @@ def _converted(
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             why = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
             raise InvalidInputError(
-                f"messages[{index}] cannot be read: {why.rstrip('.')}.", field="messages", cause=error
+                f"messages[{index}] cannot be read: {why.rstrip('.')}.", field="messages"
             ) from error
     check_conversation(found)
     return found

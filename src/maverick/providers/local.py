@@ -154,7 +154,7 @@ def _check_file(path: Path) -> None:
             beginning = file.read(len(_MAGIC))
     except OSError as error:
         raise InvalidInputError(
-            f"The model file {str(path)!r} cannot be read: {error.strerror}.", field="model", cause=error
+            f"The model file {str(path)!r} cannot be read: {error.strerror}.", field="model"
         ) from error
     if beginning != _MAGIC:
         raise InvalidInputError(
@@ -216,8 +216,7 @@ class LocalServer:
         except builtins.TimeoutError as error:
             raise TimeoutError(
                 f"The model {self._settings.name} was not loaded within {self._load_timeout:g} s. "
-                "Raise load_timeout, or use a smaller model.",
-                cause=error,
+                "Raise load_timeout, or use a smaller model."
             ) from error
         finally:
             if report.problem:  # also when the wait was cancelled
@@ -255,8 +254,7 @@ def _spawn() -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         raise ProcessError(
-            f"No process could be started for the model: {error.strerror}. Check the memory and process limits.",
-            cause=error,
+            f"No process could be started for the model: {error.strerror}. Check the memory and process limits."
         ) from error
 
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from maverick.chat import AgentRunner
 from maverick.exceptions import InvalidInputError, describe_unknown
 from maverick.journal import Journal
+from maverick.misuse import refuse
 from maverick.server.answer import Question
 from maverick.server.answerers import AgentAnswerer, Answerer, TaskChat
 from maverick.server.errors import RequestRefusedError
@@ -52,9 +53,7 @@ class Agents:
         self._problems: dict[str, str] = {}
         for answerer in answerers:
             if answerer.name in self._all:
-                raise InvalidInputError(
-                    f"agents: two agents are named {answerer.name!r}. Rename one of them.", field="agents"
-                )
+                refuse("agents", f"two agents are named {answerer.name!r}. Rename one of them.")
             self._all[answerer.name] = answerer
             if isinstance(answerer, TaskChat):
                 self.task_chat = answerer.runner

@@ -16,6 +16,7 @@ from maverick.chat.host_check import HostCheck
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal, SqliteJournal
 from maverick.loop import AgentDefinition
+from maverick.misuse import refuse
 from maverick.runtime import AgentExecutor
 from maverick.server.agents import Agents
 from maverick.server.answerers import AgentAnswerer, Answerer, TaskChat
@@ -145,19 +146,17 @@ def _answerers(
         raise InvalidInputError(f"agents: expected a list. Write agents=[{agents.name}].", field="agents")
     for agent in agents:
         if journal is None:
-            raise InvalidInputError(
-                "journal: the runs of served agents are kept in one. Pass journal=SqliteJournal(…) or "
+            refuse(
+                "journal",
+                "the runs of served agents are kept in one. Pass journal=SqliteJournal(…) or "
                 "PostgresJournal(…).",
-                field="journal",
             )
         if isinstance(agent, ServedAgent):
             yield AgentAnswerer(agent, journal)
         elif isinstance(agent, AgentDefinition):
             yield AgentAnswerer(ServedAgent.made(agent, journal, executor), journal)
         else:
-            raise InvalidInputError(
-                f"agents: expected a list of AgentDefinitions, got {agent!r} in it.", field="agents"
-            )
+            refuse("agents", f"expected a list of AgentDefinitions, got {agent!r} in it.")
 
 
 def _journal_of(executor: AgentExecutor | MakeExecutor | None) -> Journal | None:
@@ -171,7 +170,5 @@ def _database_beside(journal: Journal | None) -> Database:
         return Database(path.with_name(f"{path.stem}-chat{path.suffix or '.db'}"))
     address = getattr(journal, "address", None)
     if not isinstance(address, str):
-        raise InvalidInputError(
-            "database: name where conversations are kept: database=Database(…).", field="database"
-        )
+        refuse("database", "name where conversations are kept: database=Database(…).")
     return Database(address)

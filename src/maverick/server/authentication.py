@@ -14,7 +14,7 @@ from fastapi import Request
 from starlette.exceptions import HTTPException
 
 from maverick.chat.contract import is_storable_name
-from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 from maverick.server.errors import RequestRefusedError, log_in_full, unauthorized, unavailable
 from maverick.server.tokens import Principal, SignOuts, Verifier
 
@@ -94,12 +94,10 @@ class OwnAuthentication:
 def _principal(found: object) -> Principal | None:
     if isinstance(found, str):
         return Principal(found, found)
-    if found is None or isinstance(found, Principal):
-        return found
-    kind = type(found).__name__
-    raise InvalidInputError(
-        f"authenticate: expected a user's id as text, a Principal or None, got {kind}.", field="authenticate"
-    )
+    if found is not None and not isinstance(found, Principal):
+        kind = type(found).__name__
+        refuse("authenticate", f"expected a user's id as text, a Principal or None, got {kind}.")
+    return found
 
 
 class LocalSignIn:

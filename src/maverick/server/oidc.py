@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import jwt
 
-from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 from maverick.runtime.event_log import log_failure
 from maverick.server.errors import unauthorized, unavailable
 from maverick.server.tokens import Principal
@@ -53,10 +53,7 @@ class OidcVerifier:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if unfit := set(algorithms) - set(ALGORITHMS):
-            raise InvalidInputError(
-                f"algorithms: expected some of {', '.join(ALGORITHMS)}, got {min(unfit)!r}.",
-                field="algorithms",
-            )
+            refuse("algorithms", f"expected some of {', '.join(ALGORITHMS)}, got {min(unfit)!r}.")
         self._issuer = issuer
         self._audience = audience
         self._jwks_url = jwks_url

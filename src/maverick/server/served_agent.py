@@ -16,10 +16,11 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
-from maverick.exceptions import InvalidInputError, MaverickError
+from maverick.exceptions import MaverickError
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
 from maverick.loop.inputs import REQUIRED, Input, InputConfig, Template, bind_inputs, inputs_schema
+from maverick.misuse import refuse
 from maverick.model import Document, Image
 from maverick.runtime import AgentExecutor
 
@@ -120,10 +121,7 @@ class ServedAgent:
         inputs, own = dict(given or {}), self.words_input
         if own is None and words and not inputs:
             names = ", ".join(body.name for body in self.inputs())
-            raise InvalidInputError(
-                f"inputs: {self.definition.name} is begun with these, each by its name: {names}.",
-                field="inputs",
-            )
+            refuse("inputs", f"{self.definition.name} is begun with these, each by its name: {names}.")
         bind_inputs(self.definition.inputs, {**({own: words} if own and words else {}), **inputs})
         return inputs
 

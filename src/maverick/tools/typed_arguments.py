@@ -41,7 +41,6 @@ class TypedArguments:
                 f"{tool_name!r} cannot be a tool: {_culprit(types)}, which a model cannot write. Use JSON values, a dataclass "
                 "or a Pydantic model; what the program itself provides comes with a ToolContext (ctx.deps).",
                 tool_name=tool_name,
-                cause=error,
             ) from error
         self.schema.setdefault("properties", {})
         for name, default in defaults.items():

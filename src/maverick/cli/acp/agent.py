@@ -34,6 +34,7 @@ from maverick.cli.exit_codes import is_misuse
 from maverick.config.mcp_server import HandedServer
 from maverick.exceptions import InvalidInputError, JournalError, MaverickError
 from maverick.loop import AgentResult, TerminateReason
+from maverick.misuse import refuse
 from maverick.runtime.replay import load_beginning
 
 P = ParamSpec("P")
@@ -303,7 +304,7 @@ def _path(cwd: str) -> Path:
         cwd.encode()
     except UnicodeEncodeError as error:
         problem = "cwd: the path has halves of characters."
-        raise InvalidInputError(problem, field="cwd", cause=error) from error
+        raise InvalidInputError(problem, field="cwd") from error
     return Path(cwd)
 
 
@@ -331,9 +332,9 @@ def _handed(servers: Sequence[Any]) -> Iterator[HandedServer]:
             headers = {header.name: header.value for header in server.headers}
             yield HandedServer(**given, url=server.url, headers=headers)
         else:
-            raise InvalidInputError(
-                f"mcpServers: {server.name!r} is reached in a way that this agent does not take. Use stdio or HTTP.",
-                field="mcpServers",
+            refuse(
+                "mcpServers",
+                f"{server.name!r} is reached in a way that this agent does not take. Use stdio or HTTP.",
             )
 
 

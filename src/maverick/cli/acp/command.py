@@ -20,6 +20,7 @@ from maverick.cli.acp.session import Served
 from maverick.cli.agent_lookup import look_up, named_file
 from maverick.cli.exit_codes import SIGNALLED, SUCCESS
 from maverick.cli.run_options import RunOptions
+from maverick.cli.screen import point_nowhere
 from maverick.cli.settings import load_settings
 from maverick.cli.stop_signals import ENDING
 from maverick.exceptions import InvalidInputError
@@ -68,7 +69,7 @@ async def _answer(agent: EditorAgent, from_editor: TextIO, to_editor: TextIO) ->
     try:
         reader, writer = await stdio_streams(limit=DEFAULT_STDIO_BUFFER_LIMIT_BYTES)
     except ValueError as error:
-        raise InvalidInputError(_NOT_AN_EDITOR, field="terminal", cause=error) from error
+        raise InvalidInputError(_NOT_AN_EDITOR, field="terminal") from error
     finally:
         sys.stdin, sys.stdout = sys.__stdin__, sys.stderr
     came: list[int] = []
@@ -93,9 +94,7 @@ async def _answer(agent: EditorAgent, from_editor: TextIO, to_editor: TextIO) ->
 def _take_streams() -> tuple[TextIO, TextIO]:
     """The standard streams, for the protocol alone: what else is written goes to standard error, and nothing else is read."""
     taken = os.fdopen(os.dup(0), "r"), os.fdopen(os.dup(1), "w")
-    nowhere = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nowhere, 0)
-    os.close(nowhere)
+    point_nowhere(0)
     os.dup2(2, 1)
     return taken
 

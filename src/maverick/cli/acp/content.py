@@ -56,14 +56,11 @@ def title_of(said: Said, limit: int = 80) -> str:
 def history_of(messages: Sequence[Message]) -> Iterator[schema.UserMessageChunk | schema.AgentMessageChunk]:
     """Who said what, for people: tools and thoughts are left out."""
     for message in messages:
-        if message.role is Role.USER and (text := _shown(message)):
-            yield update_user_message_text(text)
+        if message.role is Role.USER:
+            if text := unmarked("\n".join(map(describe_part, message.parts))):
+                yield update_user_message_text(text)
         elif message.role is Role.ASSISTANT and message.content:
             yield update_agent_message_text(message.content)
-
-
-def _shown(message: Message) -> str:
-    return unmarked("\n".join(map(describe_part, message.parts)))
 
 
 def _part(block: Block, folder: Path) -> str | Image | Document:
@@ -101,7 +98,7 @@ def _split(uri: str) -> SplitResult:
     try:
         return urlsplit(uri)
     except ValueError as error:
-        raise InvalidInputError(f"{uri[:200]!r} is not a valid URI.", field="uri", cause=error) from error
+        raise InvalidInputError(f"{uri[:200]!r} is not a valid URI.", field="uri") from error
 
 
 def _name(uri: str) -> str:
@@ -113,5 +110,5 @@ def _decoded(data: str) -> bytes:
         return b64decode(data, validate=True)
     except (binascii.Error, ValueError) as error:
         raise InvalidInputError(
-            "The content of an attachment is not valid base64.", field="prompt", cause=error
+            "The content of an attachment is not valid base64.", field="prompt"
         ) from error

@@ -49,7 +49,10 @@ async def chat_offer(
     with closing(Database(address)) as database:
         async with AsyncExitStack() as stack:
             answerers: list[Answerer] = [
-                AgentAnswerer(_served(offer), fleet.journal)
+                AgentAnswerer(
+                    ServedAgent(offer.definition, offer.executor, for_each_user=offer.for_each_user),
+                    fleet.journal,
+                )
                 for offer in agents.values()
                 if type(offer.definition) is AgentDefinition  # a class takes no messages
             ]
@@ -67,10 +70,6 @@ async def chat_offer(
             await stack.enter_async_context(aclosing(maker))
             drive = chat_drive(maker)
             yield {fleet_name(answerer.name): drive for answerer in answerers}
-
-
-def _served(offer: Offer) -> ServedAgent:
-    return ServedAgent(offer.definition, offer.executor, for_each_user=offer.for_each_user)
 
 
 async def _task_chat(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
@@ -65,16 +64,11 @@ async def open_fleet(
     )
 
 
-def with_fleet(options: argparse.Namespace, work: Callable[[Fleet, Console], Awaitable[None]]) -> int:
-    """Do something with the fleet that the options of a command name; returns the exit code."""
-
-    async def connected() -> int:
-        async with await open_fleet(load_settings(), options.temporal, options.db, tls=options.tls) as fleet:
-            screen = Screen.of_process()
-            await work(fleet, Console(fleet.journal, screen, options.as_json, options.db))
-        return SUCCESS
-
-    return asyncio.run(connected())
+@asynccontextmanager
+async def named_fleet(options: argparse.Namespace) -> AsyncIterator[tuple[Fleet, Console]]:
+    """The fleet that the options of a command name, and what tells of it."""
+    async with await open_fleet(load_settings(), options.temporal, options.db, tls=options.tls) as fleet:
+        yield fleet, Console(fleet.journal, Screen.of_process(), options.as_json, options.db)
 
 
 def _certificates(settings: TemporalConfig) -> TLSConfig | None:

@@ -76,5 +76,5 @@ async def _run(
                 raise
             # The agent is known to the workers alone; what they say is for those who write Python.
             raise InvalidInputError(
-                f'{agent}: {problem} Add -p "…" or -i NAME=VALUE.', field="inputs", cause=error
+                f'{agent}: {problem} Add -p "…" or -i NAME=VALUE.', field="inputs"
             ) from error

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Coroutine
 from datetime import UTC, datetime
+from typing import Any
 
-from maverick.cli.fleet.connection import with_fleet
+from maverick.cli.fleet.connection import named_fleet
 from maverick.cli.fleet.run import remote_agent
 from maverick.cli.formatting import age, columns_of, counted
 from maverick.cli.runs.console import Console
 from maverick.cli.settings import load_settings
-from maverick.fleet import Fleet
 from maverick.fleet.request import DEFAULT_PRIORITY
 from maverick.fleet.schedules import ScheduleRecord, Schedules
 from maverick.fleet.status import Overview, fleet_overview
@@ -21,35 +22,32 @@ _RUNS = columns_of("RUN", "AGENT…", "USER…", "STATE", ">AGE", "WHERE…")
 _SCHEDULES = columns_of("NAME", "TIMES", "ZONE", "AGENT…", "NEXT")
 
 
-def show_status(options: argparse.Namespace) -> int:
+async def show_status(options: argparse.Namespace) -> None:
     """Show the workers and the newest runs that have not ended."""
-
-    async def show(fleet: Fleet, console: Console) -> None:
+    async with named_fleet(options) as (fleet, console):
         found = await fleet_overview(fleet, options.limit)
         if console.as_json:
             console.write(found)
         else:
             _show_overview(console, found)
 
-    return with_fleet(options, show)
 
-
-def adopt_runs(options: argparse.Namespace) -> int:
+async def adopt_runs(options: argparse.Namespace) -> None:
     """Give each run and each schedule that Temporal has lost back to it."""
-
-    async def adopt(fleet: Fleet, console: Console) -> None:
+    async with named_fleet(options) as (fleet, console):
         adopted = await fleet.adopt()
         await Schedules(fleet).restore()
         console.report(adopted, f"{counted(len(adopted), 'run')} given back to Temporal.", *adopted)
 
-    return with_fleet(options, adopt)
 
-
-def add_schedule(options: argparse.Namespace) -> int:
+def add_schedule(options: argparse.Namespace) -> Coroutine[Any, Any, None]:
     """Add a schedule."""
-    agent, inputs = remote_agent(options, load_settings())
+    # Before there is an event loop, which the agent's file may want to run itself.
+    return _add_schedule(options, *remote_agent(options, load_settings()))
 
-    async def add(fleet: Fleet, console: Console) -> None:
+
+async def _add_schedule(options: argparse.Namespace, agent: str, inputs: dict[str, Any]) -> None:
+    async with named_fleet(options) as (fleet, console):
         schedules = Schedules(fleet)
         record = await schedules.add(
             options.cron,
@@ -62,26 +60,18 @@ def add_schedule(options: argparse.Namespace) -> int:
         )
         _show_schedules(console, [found for found in await schedules.all() if found.name == record.name])
 
-    return with_fleet(options, add)
 
-
-def list_schedules(options: argparse.Namespace) -> int:
+async def list_schedules(options: argparse.Namespace) -> None:
     """List the schedules."""
-
-    async def show(fleet: Fleet, console: Console) -> None:
+    async with named_fleet(options) as (fleet, console):
         _show_schedules(console, await Schedules(fleet).all())
 
-    return with_fleet(options, show)
 
-
-def remove_schedule(options: argparse.Namespace) -> int:
+async def remove_schedule(options: argparse.Namespace) -> None:
     """Remove a schedule."""
-
-    async def remove(fleet: Fleet, console: Console) -> None:
+    async with named_fleet(options) as (fleet, console):
         await Schedules(fleet).remove(options.name)
         console.report({"removed": options.name}, f"The schedule {options.name} is removed.")
-
-    return with_fleet(options, remove)
 
 
 def _show_overview(console: Console, found: Overview) -> None:

@@ -11,7 +11,6 @@ from functools import partial
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.running import has_own_executor, offered_agents
 from maverick.cli.agent_lookup import explain_stand_in, user_executor, who_answers
-from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.fleet.connection import open_fleet
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
@@ -25,12 +24,9 @@ from maverick.fleet.status import serve_health
 from maverick.fleet.worker import Offer, OwnDrive, Worker
 
 
-def run_worker(options: argparse.Namespace) -> int:
+async def run_worker(options: argparse.Namespace) -> None:
     """Drive runs until a signal comes; those in progress are then handed over."""
-    return asyncio.run(_work(options, load_settings(for_agents=True), Screen.of_process()))
-
-
-async def _work(options: argparse.Namespace, config: MaverickConfig, screen: Screen) -> int:
+    config, screen = load_settings(for_agents=True), Screen.of_process()
     found = offered_agents(config, options.agents, screen.remark)
     async with await open_fleet(config, options.temporal, options.db, tls=options.tls) as fleet:
         offers = await _offers(fleet, list(found.values()), config, screen, named=bool(options.agents))
@@ -49,7 +45,6 @@ async def _work(options: argparse.Namespace, config: MaverickConfig, screen: Scr
                     await stack.enter_async_context(health)
                 ready = f"{worker.name}: {', '.join((*offers, *chat))}; up to {options.max_runs} runs at once"
                 await worker.run(partial(screen.remark, ready))
-    return SUCCESS
 
 
 def _chat(

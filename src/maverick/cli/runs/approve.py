@@ -44,7 +44,7 @@ async def deny(
     return await _decide(console, asked, decision, agents, resume=resume)
 
 
-async def say(console: Console, *, run_id: str, text: str, attach: Sequence[str], by: str | None) -> int:
+async def say(console: Console, *, run_id: str, text: str, attach: Sequence[str], by: str | None) -> None:
     """Leave words for a run."""
     await console.journal.say(run_id, with_files(text, attach), by=by or deciding_user())
     record = await console.journal.get(run_id)
@@ -56,7 +56,6 @@ async def say(console: Console, *, run_id: str, text: str, attach: Sequence[str]
         console.say(
             [f"The run {run_id} hears it when it is resumed.", await _how_it_goes_on(console, run_id)]
         )
-    return SUCCESS
 
 
 async def _request(console: Console, given: str) -> Approval:

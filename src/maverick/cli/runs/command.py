@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import re
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
 
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
@@ -22,30 +20,25 @@ _LOOKED_AT = 10_000
 """How many runs a shortened id is looked for in."""
 
 
-def run_verb(options: argparse.Namespace) -> int:
+async def run_verb(options: argparse.Namespace) -> int | None:
     """Do one thing with the runs of a journal; the options of a verb are the parameters of its function."""
-    return asyncio.run(_run_verb(vars(options).copy()))
-
-
-async def _run_verb(options: dict[str, Any]) -> int:
-    named_journal, as_json = options.pop("journal"), options.pop("as_json")
-    module, _, function = options.pop("function").partition(":")
+    own = {name: value for name, value in vars(options).items() if name not in _OF_ALL_COMMANDS}
+    named_journal, as_json = own.pop("journal"), own.pop("as_json")
+    module, _, function = own.pop("function").partition(":")
     where = named_journal
     if not where:
-        from maverick.cli.settings import (
-            load_settings,
-        )  # here, since it is the slowest part of a short command
+        # Here, since it is the slowest part of a short command.
+        from maverick.cli.settings import load_settings
 
         where = load_settings().journal.get_secret_value()
-    async with open_journal(where, create=options.get("to") == "local") as journal:
+    async with open_journal(where, create=own.get("to") == "local") as journal:
         console = Console(journal, Screen.of_process(), as_json, named_journal)
         work = getattr(import_module(f"maverick.cli.runs.{module}"), function)
-        own = {name: value for name, value in options.items() if name not in _OF_ALL_COMMANDS}
         for name in _RUN_IDS & own.keys():
             own[name] = own[name] and await _find_run(journal, own[name])
         if "request_id" in own:
             own["request_id"] = await _find_request(journal, own["request_id"])
-        code: int = await work(console, **own)
+        code: int | None = await work(console, **own)
         return code
 
 

@@ -119,4 +119,4 @@ def deciding_user() -> str:
             "This computer's user has no name to record the decision with. Set the variable USER, or say who you are "
             "with `maverick runs approve --by` or `deny --by`."
         )
-        raise InvalidInputError(problem, field="by", cause=error) from error
+        raise InvalidInputError(problem, field="by") from error

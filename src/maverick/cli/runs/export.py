@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO
 
-from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.formatting import counted
 from maverick.cli.json_text import plain_json
 from maverick.cli.runs.console import Console
@@ -13,7 +12,7 @@ from maverick.exceptions import InvalidInputError
 from maverick.journal.export import export_run
 
 
-async def write_export(console: Console, *, run_id: str, output: str | None, force: bool) -> int:
+async def write_export(console: Console, *, run_id: str, output: str | None, force: bool) -> None:
     """Write a run; nothing is written if the run does not exist."""
     lines = export_run(console.journal, run_id)
     first = await anext(lines)
@@ -21,7 +20,7 @@ async def write_export(console: Console, *, run_id: str, output: str | None, for
         console.say([plain_json(first)])
         async for line in lines:
             console.say([plain_json(line)])
-        return SUCCESS
+        return
     written = 1
     try:
         with _opened(Path(output), force=force) as file:
@@ -33,9 +32,8 @@ async def write_export(console: Console, *, run_id: str, output: str | None, for
         problem = f"{output} cannot be written: {error.strerror}. Name another file, or free some space."
         if isinstance(error, FileExistsError):
             problem = f"{output} already exists. Name another file, or overwrite it with --force."
-        raise InvalidInputError(f"--output: {problem}", field="output", cause=error) from error
+        raise InvalidInputError(f"--output: {problem}", field="output") from error
     console.screen.remark(f"Wrote {counted(written, 'line')} to {output}.")
-    return SUCCESS
 
 
 def _opened(path: Path, *, force: bool) -> BinaryIO:

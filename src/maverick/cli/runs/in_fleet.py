@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from maverick.cli.event_printer import EventPrinter
-from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import printable
@@ -47,7 +46,7 @@ async def _found_in_fleet(journal: Journal, run_id: str) -> tuple[str, str] | tu
     return (str(found[0]["state"]), str(found[0]["agent"])) if found else (None, None)
 
 
-async def abort_run(console: Console, *, run_id: str, reason: str) -> int:
+async def abort_run(console: Console, *, run_id: str, reason: str) -> None:
     """Stop a run of a fleet."""
     state = await state_in_fleet(console.journal, run_id)
     if state is None:
@@ -63,7 +62,6 @@ async def abort_run(console: Console, *, run_id: str, reason: str) -> int:
         await fleet.run(run_id).abort(reason)
     again = console.command("resume", run_id)
     console.report({"aborted": run_id}, f"The run {run_id} is stopping. Resume it with: {again}")
-    return SUCCESS
 
 
 async def resume_in_fleet(console: Console, run_id: str, *, accept_changes: bool, changes: RunOptions) -> int:
@@ -135,7 +133,7 @@ async def follow_words(console: Console, run_id: str, seen: int, calls: Sequence
 
 async def move_run(
     console: Console, *, run_id: str, to: str, temporal: str | None, db: str | None, tls: bool
-) -> int:
+) -> None:
     """Have a fleet continue a run, or take it back to this machine."""
     from maverick.cli.fleet.connection import open_fleet
     from maverick.fleet.moving import move_in, move_out, place_of
@@ -157,7 +155,6 @@ async def move_run(
     console.report(
         {"run_id": run_id, "moved_to": place}, printable(f"The run {run_id} is now in {place}.{then}")
     )
-    return SUCCESS
 
 
 def _file(journal: Journal) -> str:

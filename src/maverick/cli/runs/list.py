@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.formatting import age, columns_of, counted, money
 from maverick.cli.parser import name_lines
 from maverick.cli.runs.console import Console
@@ -25,7 +24,7 @@ _ADDED_UP = 5_000
 
 async def list_runs(
     console: Console, *, status: str | None, limit: int, with_subagents: bool, names: bool
-) -> int:
+) -> None:
     """List runs, newest first."""
     records = await console.journal.list_runs(status=_status(status), limit=limit)
     if with_subagents:
@@ -38,7 +37,6 @@ async def list_runs(
         await show_records(console, records)
     else:
         console.screen.remark("No runs match." if status else "There are no runs yet.")
-    return SUCCESS
 
 
 async def family(journal: Journal, record: RunRecord) -> list[RunRecord]:
@@ -112,7 +110,7 @@ def _status(name: str | None) -> RunStatus | None:
     return RunStatus(name)
 
 
-async def prune_runs(console: Console, *, older_than: int, unfinished: bool, yes: bool) -> int:
+async def prune_runs(console: Console, *, older_than: int, unfinished: bool, yes: bool) -> None:
     """Remove old runs, or say which they would be."""
     before = time.time() - older_than
     found = await console.journal.old_runs(before, unfinished=unfinished)
@@ -126,4 +124,3 @@ async def prune_runs(console: Console, *, older_than: int, unfinished: bool, yes
         console.screen.remark(f"{counted(len(found), 'run')} would be removed. Add --yes to do it.")
     else:
         console.screen.remark("No run is that old.")
-    return SUCCESS

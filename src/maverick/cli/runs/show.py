@@ -44,13 +44,13 @@ class Story(Struct, frozen=True):
     """By the id of their run, which names the turn and the call that made them."""
 
 
-async def show_run(console: Console, *, run_id: str) -> int:
+async def show_run(console: Console, *, run_id: str) -> None:
     """Show a run, with its subagents in their places."""
     story = await _read_story(console.journal, run_id)
     waiting = await pending_in(console.journal, run_id)
     if console.as_json:
         console.write({**_fields(story), "approvals": waiting})
-        return SUCCESS
+        return
     console.say(fitted(line, console.width) for line in _head(story))
     console.say([""])
     console.tabulate(_COLUMNS, list(_rows(story)))
@@ -59,7 +59,6 @@ async def show_run(console: Console, *, run_id: str) -> int:
         console.say(["", *wrap(printable(one_line(notes[-1])), console.width)])
     if waiting:
         console.say(["", *pending_lines(console, waiting)])
-    return SUCCESS
 
 
 async def _read_story(journal: Journal, run_id: str) -> Story:

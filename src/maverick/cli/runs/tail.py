@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from maverick.cli.exit_codes import SUCCESS
 from maverick.cli.formatting import counted, duration, fitted
 from maverick.cli.json_text import json_text
 from maverick.cli.runs.console import Console
@@ -23,7 +22,7 @@ _BETWEEN_LOOKS = 0.3
 """Seconds from one look at a run that is followed to the next."""
 
 
-async def show_tail(console: Console, *, run_id: str, lines: int, follow: bool) -> int:
+async def show_tail(console: Console, *, run_id: str, lines: int, follow: bool) -> None:
     """Show the last entries of a run, without reading the others."""
     record = await console.journal.get(run_id)
     shown = max(record.entries - lines, 0)
@@ -37,10 +36,10 @@ async def show_tail(console: Console, *, run_id: str, lines: int, follow: bool) 
             if seen > shown:
                 _show(console, stored, calls)
         if not follow or record.status in ENDED:
-            return SUCCESS
+            return
         if not console.as_json and await state_in_fleet(console.journal, run_id) is not None:
             await follow_words(console, run_id, seen, calls)
-            return SUCCESS
+            return
         await asyncio.sleep(_BETWEEN_LOOKS)
         record = await console.journal.get(run_id)  # before its entries: when it has ended, none is missed
 

@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from maverick.config.installation import extra_needed
-from maverick.exceptions import InvalidInputError, JournalDamagedError, JournalError
+from maverick.exceptions import JournalDamagedError, JournalError
 from maverick.journal.damage import Row
 from maverick.journal.postgres.schema import Connection, migrate
+from maverick.misuse import refuse
 
 with extra_needed("postgres", "PostgresJournal"):
     import asyncpg  # type: ignore[import-untyped]
@@ -315,7 +316,5 @@ def database_name(url: str) -> str:
     except ValueError:
         parts = urlsplit("")
     if parts.scheme not in ("postgresql", "postgres"):
-        raise InvalidInputError(
-            "url: expected an address such as postgresql://user:password@host/database.", field="url"
-        )
+        refuse("url", "expected an address such as postgresql://user:password@host/database.")
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -173,7 +173,7 @@ class PostgresTransaction(Transaction):
             if error.cause is None:
                 raise ToolError(f"{error} Nothing has happened.") from error
             raise JournalError(
-                f"The transaction could not be committed: {error} Nothing has happened.", cause=error
+                f"The transaction could not be committed: {error} Nothing has happened."
             ) from error
         await self._commit()
 
@@ -205,14 +205,13 @@ class PostgresTransaction(Transaction):
         except FAULTS as error:
             if is_undone(error):
                 raise ToolError(
-                    f"The database refused the commit: {said(error)}. Nothing has happened.", cause=error
+                    f"The database refused the commit: {said(error)}. Nothing has happened."
                 ) from error
             self._lease.ended = True
             raise LeaseLostError(
                 f"The database did not answer the commit of a tool's transaction ({said(error)}), so it is unknown whether "
                 f"it was made. Resume the run {self._lease.run_id!r}: it continues from what is stored.",
                 run_id=self._lease.run_id,
-                cause=error,
             ) from error
 
     async def _run(self, statement: str, values: Sequence[Any]) -> tuple[str, list[Row]]:
@@ -242,7 +241,7 @@ class PostgresTransaction(Transaction):
             except FAULTS as error:
                 if broken_constraint(error) == COMMIT_GUARD:
                     raise forbidden("COMMIT") from error
-                raise ToolError(f"The database refused: {said(error)}.", cause=error) from error
+                raise ToolError(f"The database refused: {said(error)}.") from error
             finally:
                 self._note_end()
 

@@ -16,9 +16,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from maverick.exceptions import InvalidInputError, JournalDamagedError, JournalError
+from maverick.exceptions import JournalDamagedError, JournalError
 from maverick.journal.damage import Row
 from maverick.journal.sql import R, Work
+from maverick.misuse import refuse
 
 MIGRATIONS = (
     """
@@ -364,13 +365,13 @@ def checked_path(path: str | Path) -> str:
         InvalidInputError: It is the address of a database.
     """
     scheme, is_address, rest = str(path).partition("://")
-    if not is_address:
-        return str(path)
-    instead = f"SqliteJournal({rest.lstrip('/')!r})" if scheme.startswith("sqlite") else "PostgresJournal(…)"
-    raise InvalidInputError(
-        f"path: expected the path of a file, got an address that begins with '{scheme}://'. Write {instead}.",
-        field="path",
-    )
+    if is_address:
+        use = f"SqliteJournal({rest.lstrip('/')!r})" if scheme.startswith("sqlite") else "PostgresJournal(…)"
+        refuse(
+            "path",
+            f"expected the path of a file, got an address that begins with '{scheme}://'. Write {use}.",
+        )
+    return str(path)
 
 
 def _no_file(path: str) -> tuple[str, str]:

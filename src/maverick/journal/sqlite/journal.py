@@ -175,7 +175,7 @@ class SqliteTransaction(Transaction):
             if error.cause is None or isinstance(error.cause, sqlite3.IntegrityError):
                 raise ToolError(f"{error} Nothing has happened.", cause=error.cause) from error
             raise JournalError(
-                f"The transaction could not be committed: {error} Nothing has happened.", cause=error
+                f"The transaction could not be committed: {error} Nothing has happened."
             ) from error
 
     async def roll_back(self) -> None:
@@ -203,7 +203,7 @@ class SqliteTransaction(Transaction):
                 if denied:
                     raise forbidden(denied) from error
                 self._check_open()  # its time may have run out meanwhile
-                raise ToolError(f"The database refused: {error}.", cause=error) from error
+                raise ToolError(f"The database refused: {error}.") from error
 
     def _begun(self) -> sqlite3.Connection:
         """The connection, with the transaction open."""

@@ -31,6 +31,7 @@ from anthropic.types import RawMessageStreamEvent
 from msgspec.structs import replace
 
 from maverick.exceptions import AgentError, AuthenticationError, ErrorKind, InvalidInputError, NetworkError
+from maverick.misuse import refuse
 from maverick.model import Price, Request, StreamItem
 from maverick.providers.claude.client import ClaudeClient
 from maverick.providers.claude.request import request_headers
@@ -260,12 +261,10 @@ def _make_sdk_client(
             ),
         )
     except httpx2.InvalidURL as error:
-        raise InvalidInputError(
-            f"base_url: {base_url!r} is not an http:// or https:// address with a host.", field="base_url"
-        ) from error
+        refuse("base_url", f"{base_url!r} is not an http:// or https:// address with a host.", error)
     except anthropic.AnthropicError as error:
         raise AuthenticationError(
-            f"The Anthropic SDK found no usable credentials: {error} Or pass api_key.", cause=error
+            f"The Anthropic SDK found no usable credentials: {error} Or pass api_key."
         ) from error
     has_key = sdk.api_key or sdk.auth_token or sdk.credentials
     if not has_key and not {name.lower() for name in headers} & {"x-api-key", "authorization"}:

@@ -120,7 +120,6 @@ def sdk() -> Any:  # noqa: ANN401 - the module itself, which mypy cannot describ
 
         raise CLINotFoundError(
             "The Claude Agent SDK, which brings the Claude CLI, is not installed. "
-            f"Install it with: {install_command('claude-code')}",
-            cause=error,
+            f"Install it with: {install_command('claude-code')}"
         ) from error
     return claude_agent_sdk

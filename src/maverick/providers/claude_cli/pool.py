@@ -114,8 +114,7 @@ class SessionPool:
         except builtins.TimeoutError as error:
             raise TimeoutError(
                 f"All {self._size} Claude CLIs were busy for {seconds:g} s. Finish or close other queries, or allow "
-                "more at once.",
-                cause=error,
+                "more at once."
             ) from error
         self._busy += 1
 

@@ -48,8 +48,7 @@ def encode(value: object) -> bytes:
         return _encode(value)
     except (TypeError, RecursionError) as error:
         raise InvalidInputError(
-            f"A value of the request cannot be sent as JSON: {error}. Use text, numbers, lists and dictionaries.",
-            cause=error,
+            f"A value of the request cannot be sent as JSON: {error}. Use text, numbers, lists and dictionaries."
         ) from error
 
 

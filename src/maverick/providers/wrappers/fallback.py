@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError
 from maverick.loop.prefix import other_parts, without_thoughts
+from maverick.misuse import refuse
 from maverick.model.client import (
     LLMClient,
     ModelInfo,
@@ -170,6 +171,4 @@ def _kind(value: ErrorKind | str) -> ErrorKind:
         return ErrorKind(value)
     except ValueError as error:
         choices = ", ".join(repr(kind.value) for kind in ErrorKind)
-        raise InvalidInputError(
-            f"on: expected kinds of error ({choices}), got {value!r}.", field="on"
-        ) from error
+        refuse("on", f"expected kinds of error ({choices}), got {value!r}.", error)

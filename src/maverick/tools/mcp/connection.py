@@ -118,24 +118,24 @@ class MCPConnection:
         except Exception as error:  # transports raise whatever their libraries do; none of it gets out
             self._lose(session)
             why = f"The MCP server {self.name!r} {_why_not_open(error, self.name)}"
-            raise NetworkError(why, cause=error) from error
+            raise NetworkError(why) from error
         try:
             return await send(client)
         except MCPError as error:
             if error.code == types.CONNECTION_CLOSED:
                 self._lose(session)
                 why = f"The MCP server {self.name!r} went away before it answered. {_CHECK}"
-                raise NetworkError(why, cause=error) from error
+                raise NetworkError(why) from error
             if error.code == types.REQUEST_TIMEOUT:
                 late = f"The MCP server {self.name!r} did not answer in time."
-                raise TimeoutError(late, cause=error) from error
-            raise ToolError(f"The MCP server {self.name!r} refused: {error.message}", cause=error) from error
+                raise TimeoutError(late) from error
+            raise ToolError(f"The MCP server {self.name!r} refused: {error.message}") from error
         except Exception as error:  # transports raise whatever their libraries do; none of it gets out
             self._lose(session)
             why = f"closed the connection, or sent an invalid answer. {_CHECK}"
             if isinstance(refused := _first_of(error), NotAllowedError):
                 why = _why_not_open(refused, self.name)
-            raise NetworkError(f"The MCP server {self.name!r} {why}", cause=error) from error
+            raise NetworkError(f"The MCP server {self.name!r} {why}") from error
 
     def _open_session(self) -> _Session:
         loop = asyncio.get_running_loop()

@@ -243,9 +243,9 @@ async def sign_in(
                 async with http.stream("POST", url, json=_HELLO, headers=_HELLO_HEADERS) as response:
                     status = response.status_code
         except TimeoutError as error:
-            raise NetworkError(f"No one signed in within {patience:g} s. Try again.", cause=error) from error
+            raise NetworkError(f"No one signed in within {patience:g} s. Try again.") from error
         except (OAuthFlowError, httpx2.HTTPError, ValidationError) as error:
-            raise NetworkError(_why_not(error), cause=error) from error
+            raise NetworkError(_why_not(error)) from error
     if status in (401, 403):
         raise NetworkError(f"The server answers HTTP {status} although the sign-in worked. Check its url.")
     return callback.is_expected
@@ -350,7 +350,7 @@ class _Callback:
             await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
         except OSError as error:
             await self.__aexit__()
-            raise NetworkError(f"Port {self._port} is in use. Choose another.", cause=error) from error
+            raise NetworkError(f"Port {self._port} is in use. Choose another.") from error
         self._port = self._runner.addresses[0][1]
         return self
 

@@ -22,6 +22,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.message import SessionMessage
 
 from maverick.exceptions import InvalidInputError, NetworkError
+from maverick.misuse import refuse
 from maverick.processes import Program
 from maverick.tools.mcp.server_tasks import ServerTasks
 
@@ -65,9 +66,7 @@ class ServerAddress:
 
     def __post_init__(self) -> None:
         if isinstance(self.command, str):
-            raise InvalidInputError(
-                f"command: expected a list such as ['npx', 'server'], got {self.command!r}.", field="command"
-            )
+            refuse("command", f"expected a list such as ['npx', 'server'], got {self.command!r}.")
         if bool(self.command) == bool(self.url):
             raise InvalidInputError("An MCP server has either a command or a url.", field="command")
         if self.url and not self.url.startswith(("http://", "https://")):

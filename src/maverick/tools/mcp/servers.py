@@ -112,8 +112,7 @@ class ConfiguredServer:
             if patience.expired():
                 raise TimeoutError(
                     f"The MCP server {self.server.name!r} did not answer within {self.server.timeout:g} s. "
-                    "Check that it speaks MCP, or raise its timeout in the settings.",
-                    cause=error,
+                    "Check that it speaks MCP, or raise its timeout in the settings."
                 ) from error
             raise
         listed = list(toolset.listed)

@@ -16,6 +16,7 @@ from maverick.config.trust import PERMISSIONS_FILE, Trust
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.loop.definition import AgentTool
 from maverick.loop.policy import Policy, PolicyDecision, Verdict
+from maverick.misuse import refuse
 from maverick.model import Effect, Tool, ToolCall
 from maverick.tools.permissions.rule import Rule, own_question
 
@@ -68,9 +69,7 @@ class Mode(StrEnum):
         try:
             return cls(mode)
         except ValueError as error:
-            raise InvalidInputError(
-                f"mode: there is no mode {mode!r}. Choose one of {', '.join(cls)}.", field="mode", cause=error
-            ) from error
+            refuse("mode", f"there is no mode {mode!r}. Choose one of {', '.join(cls)}.", error)
 
     def verdict(self, access: Access) -> Verdict:
         """What this mode says of a tool that reaches this far, if no rule matches."""

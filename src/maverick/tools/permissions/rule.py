@@ -15,7 +15,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 from maverick.model import Tool, ToolCall
 from maverick.tools.permissions.web_address import WebAddress
 
@@ -188,10 +188,10 @@ class Rule:
     def __init__(self, text: str) -> None:
         found = re.fullmatch(_RULE, text) if isinstance(text, str) else None
         if found is None:
-            raise InvalidInputError(
-                f"permissions: {text!r} is not a rule. Write a tool's name, or name(pattern), such as "
+            refuse(
+                "permissions",
+                f"{text!r} is not a rule. Write a tool's name, or name(pattern), such as "
                 "'shell(git status*)'.",
-                field="permissions",
             )
         self.text = text
         self._name = TextGlob(found.group(1))
