@@ -183,10 +183,8 @@ def write_setting(path: Path, section: str, name: str, value: str) -> None:
     text = _with_setting(before.decode("utf-8", "surrogateescape"), section, name, _scalar(value))
     earlier = settings_in(path, before)
     if {**earlier, field: (_read(_scalar(value)), str(path))} != _read_settings(path, text):
-        raise InvalidInputError(
-            f"{path} is written in a way that cannot be changed here. Set {field} in it with an editor.",
-            field=field,
-        )
+        problem = f"{path} is written in a way that cannot be changed here. Set {field} in it with an editor."
+        raise InvalidInputError(problem, field=field)
     write_new_file(path, text, force=True, private=not before or path.name == _OWN_FILE)
 
 

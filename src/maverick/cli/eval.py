@@ -182,10 +182,8 @@ async def _write_cases(options: argparse.Namespace, config: MaverickConfig, scre
     async with open_journal(location, create=False) as journal:
         agents = {(await journal.get(run_id)).agent for run_id in options.from_runs}
         if len(agents) > 1:
-            raise InvalidInputError(
-                f"These are runs of several agents: {', '.join(sorted(agents))}. Write a file for each.",
-                field="runs",
-            )
+            problem = f"These are runs of several agents: {', '.join(sorted(agents))}. Write a file for each."
+            raise InvalidInputError(problem, field="runs")
         named = options.agent or agents.pop()
         definition = runnable(look_up(named, config), config)
         async with replaying_executor(definition, journal, config.agent) as executor:

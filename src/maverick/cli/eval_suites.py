@@ -84,8 +84,6 @@ def _read(file: str, agent: str | None, config: MaverickConfig) -> tuple[list[Ca
     written = CasesFile(Path(file), trusted=is_ours and Trust(persons_home()).covers_folder(here))
     named = agent or written.agent
     if named is None:
-        raise InvalidInputError(
-            f"{file} names no agent. Add a line such as `agent: reporter`, or name one with --agent.",
-            field="agent",
-        )
+        problem = f"{file} names no agent. Add a line such as `agent: reporter`, or name one with --agent."
+        raise InvalidInputError(problem, field="agent")
     return written.cases(), look_up(named, config)

@@ -140,10 +140,8 @@ def add_server(options: argparse.Namespace) -> None:
         )
     known = servers_in(file, read_small_file(file))
     if options.name in known and not options.replace:
-        raise ConfigError(
-            f"{file} has a server {options.name!r} already. Choose another name, or add --replace.",
-            field=options.name,
-        )
+        problem = f"{file} has a server {options.name!r} already. Choose another name, or add --replace."
+        raise ConfigError(problem, field=options.name)
     _write(file, {**known, options.name: settings})
     Screen.of_process().remark(
         f"{options.name} is in {file}. See what it offers: maverick mcp list {options.name}. Give it to an agent: "

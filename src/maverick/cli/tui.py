@@ -46,10 +46,8 @@ from maverick.tui.backend import Choice, OnOutput, PreparedAgent
 def open_screen(options: argparse.Namespace) -> int:
     """Show the screen until the user quits."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
-        raise InvalidInputError(
-            "`maverick tui` needs a terminal. Elsewhere, use `maverick run` and `maverick runs`.",
-            field="terminal",
-        )
+        problem = "`maverick tui` needs a terminal. Elsewhere, use `maverick run` and `maverick runs`."
+        raise InvalidInputError(problem, field="terminal")
     return asyncio.run(_show(options, load_settings(asks=True, for_agents=True)))
 
 

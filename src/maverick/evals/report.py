@@ -166,10 +166,8 @@ class Report(Struct, frozen=True, kw_only=True):
         try:
             return msgspec.json.decode(data, type=Report)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise InvalidInputError(
-                "This is not the report of an evaluation. Write one with: maverick eval … --json",
-                field="report",
-            ) from error
+            problem = "This is not the report of an evaluation. Write one with: maverick eval … --json"
+            raise InvalidInputError(problem, field="report") from error
 
     def summary(self) -> str:
         """How many cases passed, in a line."""

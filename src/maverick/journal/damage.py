@@ -107,10 +107,8 @@ def read_approval(approval_id: str, payload: bytes) -> Approval:
         json.loads(approval.arguments_json)
     except (JournalDamagedError, ValueError, RecursionError) as error:
         run_id = approval_id.rpartition(":")[0].rpartition(":")[0]
-        raise JournalDamagedError(
-            f"The request {approval_id!r} for approval is damaged, so it cannot be decided. {_ADVICE}",
-            run_id=run_id,
-        ) from error
+        problem = f"The request {approval_id!r} for approval is damaged, so it cannot be decided. {_ADVICE}"
+        raise JournalDamagedError(problem, run_id=run_id) from error
     return approval
 
 

@@ -63,10 +63,8 @@ def follow(loop: AgentLoop[Any], entry: Entry) -> None:
     try:
         loop.feed(entry)
     except InvalidInputError as error:
-        raise InvalidInputError(
-            f"The run cannot be followed without the version of its agent that made it ({error}).",
-            field="run_id",
-        ) from error
+        problem = f"The run cannot be followed without the version of its agent that made it ({error})."
+        raise InvalidInputError(problem, field="run_id") from error
 
 
 def exchanges_of(entries: Iterable[tuple[int, Entry, Sequence[Delta] | None]]) -> Iterator[RecordedExchange]:

@@ -71,10 +71,8 @@ class RunRecord(Struct, frozen=True, kw_only=True):
         for name in ("run_id", "agent", "parent", "user_id", "reason", "forked_from"):
             value = getattr(self, name)
             if value is not None and not _is_storable(value):
-                raise InvalidInputError(
-                    f"{name}: expected text without NUL characters and lone surrogates, got {value!r}.",
-                    field=name,
-                )
+                problem = f"{name}: expected text without NUL characters and lone surrogates, got {value!r}."
+                raise InvalidInputError(problem, field=name)
 
 
 class Departure(NamedTuple):

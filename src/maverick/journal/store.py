@@ -11,7 +11,6 @@ import time
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 from maverick.exceptions import (
@@ -331,7 +330,5 @@ class Journal(ApprovalStore):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()

@@ -178,10 +178,8 @@ class Image(_Media, frozen=True, tag="image"):
             raise InvalidInputError(f"{what} is not {cls.kind}.", field="content")
         pixels = image_size(data)
         if pixels is None:
-            raise InvalidInputError(
-                f"{what} begins like {media_type} but is damaged or cut off. Save or fetch it again.",
-                field="content",
-            )
+            problem = f"{what} begins like {media_type} but is damaged or cut off. Save or fetch it again."
+            raise InvalidInputError(problem, field="content")
         if pixels[0] * pixels[1] > _MAX_PIXELS:
             raise InvalidInputError(
                 f"{what} has {pixels[0]} × {pixels[1]} pixels, more than any model takes. Make it smaller.",
@@ -297,10 +295,8 @@ def _checked_url(url: str, kind: str) -> str:
     except (ValueError, AttributeError, TypeError) as error:
         raise InvalidInputError(f"{kind}.from_url: this is not an address.", field="url") from error
     if parts.scheme == "data":
-        raise InvalidInputError(
-            f"{kind}.from_url: a data: URL has its content in it. Decode it and use {kind}.from_bytes.",
-            field="url",
-        )
+        problem = f"{kind}.from_url: a data: URL has its content in it. Decode it and use {kind}.from_bytes."
+        raise InvalidInputError(problem, field="url")
     if parts.scheme not in ("http", "https") or not has_host or any(c.isspace() for c in url):
         raise InvalidInputError(
             f"{kind}.from_url: expected an address that begins with https:// or http://. "

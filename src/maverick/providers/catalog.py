@@ -225,10 +225,8 @@ def _of_package(name: str) -> Any:  # noqa: ANN401 - whatever the package names
     claims = installed_providers()[name]
     if len(claims) > 1:
         packages = ", ".join(claim.dist.name if claim.dist else claim.value for claim in claims)
-        raise AgentError(
-            f"Several packages provide {name!r}: {packages}. Uninstall those that you do not need.",
-            kind=ErrorKind.INVALID,
-        )
+        problem = f"Several packages provide {name!r}: {packages}. Uninstall those that you do not need."
+        raise AgentError(problem, kind=ErrorKind.INVALID)
     return claims[0].load()
 
 

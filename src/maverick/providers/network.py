@@ -7,7 +7,6 @@ that were started before it was set, and those would not see a context variable 
 from __future__ import annotations
 
 from ipaddress import ip_address
-from types import TracebackType
 from typing import ClassVar
 from urllib.parse import urlsplit
 
@@ -27,9 +26,7 @@ class NetworkSetting:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         NetworkSetting.forbidden = self._former
 
 

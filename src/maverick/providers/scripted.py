@@ -236,10 +236,8 @@ def _as_turn(item: object) -> Turn:
             return fail(item)
         case list() | tuple():
             return turn(*item)
-    raise InvalidInputError(
-        f"A script is made of turns, not {item!r}. Use reply(), call(), calls(), turn() or fail().",
-        field="script",
-    )
+    problem = f"A script is made of turns, not {item!r}. Use reply(), call(), calls(), turn() or fail()."
+    raise InvalidInputError(problem, field="script")
 
 
 def _deltas(response: Response, chunks: Sequence[str] | None) -> tuple[TextDelta | ThinkingDelta, ...]:

@@ -23,10 +23,8 @@ _MOST_REFERENCES = 1_000
 def check_arguments(tool: Tool, arguments: dict[str, Any]) -> None:
     """Make sure that arguments fit a tool's parameters; a ``ToolError`` says what does not."""
     if not getattr(tool, "editable", True):
-        raise ToolError(
-            f"{tool.name} runs with the model's own arguments only. Deny the call, and say why.",
-            tool_name=tool.name,
-        )
+        problem = f"{tool.name} runs with the model's own arguments only. Deny the call, and say why."
+        raise ToolError(problem, tool_name=tool.name)
     if callable(check := getattr(tool, "check", None)):
         check(arguments)
         return

@@ -103,10 +103,8 @@ class Session:
             MaverickError: The run cannot be started.
         """
         if self.model.status in (Status.RUNNING, Status.WAITING, Status.LEFT):
-            raise InvalidInputError(
-                "This run has not finished. Resume it (/resume), or start a new conversation (/new).",
-                field="run",
-            )
+            problem = "This run has not finished. Resume it (/resume), or start a new conversation (/new)."
+            raise InvalidInputError(problem, field="run")
         prepared = self._prepare()
         definition, before, run_id = prepared.definition, self.model.messages, self._new_id()
         _, prompt = definition.render(inputs)

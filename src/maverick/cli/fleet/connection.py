@@ -76,10 +76,8 @@ def _certificates(settings: TemporalConfig) -> TLSConfig | None:
         return None
     if bool(settings.tls_cert) is not bool(settings.tls_key):
         missing = "tls_key" if settings.tls_cert else "tls_cert"
-        raise ConfigError(
-            f"temporal.{missing} is missing: a client's certificate and its key belong together.",
-            field=f"temporal.{missing}",
-        )
+        problem = f"temporal.{missing} is missing: a client's certificate and its key belong together."
+        raise ConfigError(problem, field=f"temporal.{missing}")
     from temporalio.service import TLSConfig  # here, since `maverick.fleet` says if it is missing
 
     return TLSConfig(

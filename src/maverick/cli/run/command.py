@@ -162,10 +162,8 @@ async def _model_of(journal: Journal, conversation: Conversation, config: Maveri
 async def _said_in(journal: Journal, run_id: str) -> tuple[Message, ...]:
     messages = await messages_to_continue(journal, run_id)
     if messages is None:
-        raise InvalidInputError(
-            f"The last run in this folder has not ended. Go on with it: maverick runs resume {run_id}",
-            field="continue",
-        )
+        problem = f"The last run in this folder has not ended. Go on with it: maverick runs resume {run_id}"
+        raise InvalidInputError(problem, field="continue")
     return messages
 
 

@@ -48,10 +48,8 @@ def gather_inputs(
     piped = _piped(screen)
     takes_all = [name for name, value in texts.items() if value == _PIPED]
     if len(takes_all) > 1:
-        raise InvalidInputError(
-            f"{' and '.join(takes_all)} cannot both be the piped input. Give one of them as text.",
-            field="inputs",
-        )
+        problem = f"{' and '.join(takes_all)} cannot both be the piped input. Give one of them as text."
+        raise InvalidInputError(problem, field="inputs")
     if takes_all:
         if piped is None:
             raise InvalidInputError(

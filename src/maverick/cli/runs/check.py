@@ -40,10 +40,8 @@ async def check_journal(console: Console, *, run_id: str | None, copy: str | Non
 
 async def _save(console: Console, copy: str) -> int:
     if not isinstance(console.journal, SqliteJournal):
-        raise InvalidInputError(
-            "--repair: only a journal in a file can be copied. Restore the database from a backup.",
-            field="repair",
-        )
+        problem = "--repair: only a journal in a file can be copied. Restore the database from a backup."
+        raise InvalidInputError(problem, field="repair")
     saved = await asyncio.to_thread(repair, console.journal.path, copy)
     if console.as_json:
         console.write(saved)

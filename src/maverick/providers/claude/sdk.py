@@ -20,7 +20,6 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from functools import partial
-from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import anthropic
@@ -239,9 +238,7 @@ class _SDKReply:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

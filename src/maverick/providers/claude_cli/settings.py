@@ -118,10 +118,8 @@ def check_supported(config: RequestConfig, *, tools: bool) -> None:
     for name in _NOT_SUPPORTED:
         value = getattr(config, name)
         if is_set(value) and (name != "tool_choice" or (tools and value != "auto")):
-            raise InvalidInputError(
-                f"{name}: the Claude Code CLI does not support it. Leave it out, or use 'claude:…'.",
-                field=name,
-            )
+            problem = f"{name}: the Claude Code CLI does not support it. Leave it out, or use 'claude:…'."
+            raise InvalidInputError(problem, field=name)
     if config.thinking is not None:
         cli_thinking(config.thinking)
 

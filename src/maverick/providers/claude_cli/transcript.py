@@ -71,10 +71,8 @@ def prompt_of(messages: Sequence[Message]) -> Prompt:
 def _as_sent(message: Message, on_the_wire: OnTheWire) -> Message:
     def sent(part: Part) -> Part:
         if isinstance(part, Image | Document) and part.file_id:
-            raise InvalidInputError(
-                "The Claude CLI takes no file ids. Send the file itself, with from_path or from_bytes.",
-                field="messages",
-            )
+            problem = "The Claude CLI takes no file ids. Send the file itself, with from_path or from_bytes."
+            raise InvalidInputError(problem, field="messages")
         return on_the_wire(part) if isinstance(part, ToolCall) else part
 
     parts = [sent(part) for part in message.parts]

@@ -11,7 +11,6 @@ import builtins
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from itertools import groupby
-from types import TracebackType
 from typing import Self, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -185,9 +184,7 @@ class AiohttpReply:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -59,10 +59,8 @@ def encode_tools(tools: Sequence[Tool], form: Callable[[Tool, dict[str, Any]], d
         try:
             encoded.append(encode(form(tool, {"type": "object", **tool.parameters})))
         except (InvalidInputError, TypeError) as error:
-            raise InvalidToolError(
-                f"The parameters of the tool {tool.name!r} are not a JSON Schema: {error}",
-                tool_name=tool.name,
-            ) from error
+            problem = f"The parameters of the tool {tool.name!r} are not a JSON Schema: {error}"
+            raise InvalidToolError(problem, tool_name=tool.name) from error
     return b"[" + b",".join(encoded) + b"]"
 
 

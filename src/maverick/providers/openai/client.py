@@ -56,6 +56,8 @@ class OpenAIClient(HttpClient):
 
     provider: ClassVar[str] = "openai"
     """The name before the colon."""
+    _responses: ClassVar[bool | None] = None
+    """Whether to speak Responses, if that does not depend on the server."""
 
     def __init__(
         self,
@@ -74,7 +76,10 @@ class OpenAIClient(HttpClient):
         extra: Mapping[str, Any] | None = None,
     ) -> None:
         self._server = server = _Server(base_url or _BASE_URL)
-        self._speaks_responses = responses = self._chooses_responses(server)
+        # An old address of Azure has the deployment in its path, and nothing but Chat Completions below it.
+        is_openai = server.is_openai or server.is_azure
+        responses = is_openai and not server.is_deployment if self._responses is None else self._responses
+        self._speaks_responses = responses
         if responses and thoughts_field:
             refuse(
                 "thoughts_field",
@@ -98,7 +103,6 @@ class OpenAIClient(HttpClient):
         if responses:
             self._encoder = ResponsesEncoder(max_tokens=max_tokens, extra=extra)
         else:
-            is_openai = server.is_openai or server.is_azure
             self._encoder = ChatEncoder(
                 thoughts_field=thoughts_field, is_openai=is_openai, max_tokens=max_tokens, extra=extra
             )
@@ -129,27 +133,19 @@ class OpenAIClient(HttpClient):
             path = "/responses/compact" if request.compact else "/responses"
         return self._server.at(path), headers, body
 
-    def _chooses_responses(self, server: _Server) -> bool:
-        # An old address of Azure has the deployment in its path, and nothing but Chat Completions below it.
-        return (server.is_openai or server.is_azure) and not server.is_deployment
-
 
 class OpenAIResponsesClient(OpenAIClient):
     """A client that speaks Responses whatever the server is; its arguments are those of :class:`OpenAIClient`."""
 
     provider: ClassVar[str] = "openai-responses"
-
-    def _chooses_responses(self, server: _Server) -> bool:  # noqa: ARG002 - it has no choice
-        return True
+    _responses = True
 
 
 class OpenAIChatClient(OpenAIClient):
     """A client that speaks Chat Completions whatever the server is; its arguments are those of :class:`OpenAIClient`."""
 
     provider: ClassVar[str] = "openai-chat"
-
-    def _chooses_responses(self, server: _Server) -> bool:  # noqa: ARG002 - it has no choice
-        return False
+    _responses = False
 
 
 connect = OpenAIClient

@@ -181,10 +181,8 @@ class MCPToolset:
         """
         listed = await self._list(user_id)
         if tool is not None and tool not in self.listed:
-            raise InvalidToolError(
-                f"MCP server {self.name!r}: {describe_unknown('tool', tool, list(self.listed))}",
-                tool_name=tool,
-            )
+            problem = f"MCP server {self.name!r}: {describe_unknown('tool', tool, list(self.listed))}"
+            raise InvalidToolError(problem, tool_name=tool)
         changed = self._pins.check(self.name, listed)
         self._pins.accept(self.name, [each for each in listed if tool in (None, each.name)])
         self.quarantined = self._pins.check(self.name, listed)
