@@ -8,30 +8,37 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from maverick.agents.discovery import DiscoveredAgent
+from maverick.agents.python_source import load_python
 from maverick.agents.running import agent_executor
-from maverick.cli.agent_lookup import look_up, runnable
-from maverick.cli.eval_suites import Suite, read_suites
+from maverick.cli.agent_lookup import explain_stand_in, look_up, runnable, split_source, who_answers
 from maverick.cli.exit_codes import FAILURE, SIGNALLED, SUCCESS
 from maverick.cli.formatting import columns_of, duration, money
 from maverick.cli.progress import Progress
+from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.resume import replaying_executor
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
 from maverick.cli.stop_signals import on_stop_signals
 from maverick.config import MaverickConfig
-from maverick.config.own_files import own_folder, replace_file
-from maverick.evals import Attempt, CaseReport, Report, Status, evaluate
-from maverick.evals.cases_file import CasesForm, case_from_result, dump_cases
+from maverick.config.own_files import own_folder, persons_home, replace_file
+from maverick.config.trust import Trust
+from maverick.evals import Attempt, Case, CaseReport, Report, Status, evaluate
+from maverick.evals.cases_file import CasesFile, CasesForm, case_from_result, dump_cases
 from maverick.evals.evaluation import BUDGET_SPENT, recorded_result
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.journal.opening import open_journal
+from maverick.loop import AgentDefinition
+from maverick.providers.resolve import resolve
 from maverick.runtime import AbortSignal, AgentExecutor
 
 _COLUMNS = columns_of("CASE…", "RESULT", ">PASSED", ">LAST TIME", ">TURNS", ">COST", ">TIME")
@@ -54,12 +61,78 @@ def evaluate_files(options: argparse.Namespace) -> Coroutine[Any, Any, int | Non
     if options.from_runs:
         return _write_cases(options, config, screen)
     # Before there is an event loop, which a file of cases may want to run itself.
-    suites = read_suites(options, config, screen)
+    suites = _read_suites(options, config, screen)
     return _evaluate(suites, options, config, screen)
 
 
+class _Suite(NamedTuple):
+    """The cases of a file, and their agent with what the options change about it."""
+
+    file: str
+    cases: list[Case]
+    found: DiscoveredAgent
+    definition: AgentDefinition[Any]
+    live: bool
+    """Whether a model is asked."""
+
+
+def _read_suites(options: argparse.Namespace, config: MaverickConfig, screen: Screen) -> list[_Suite]:
+    """The cases that were asked for, file by file."""
+    if options.judge_model is not None:
+        resolve(config.agent, wanted=options.judge_model).check()
+    suites = []
+    for file in options.files:
+        cases, found = _read(file, options.agent, config)
+        if options.only:
+            cases = [case for case in cases if any(fnmatchcase(case.name, name) for name in options.only)]
+        if cases:
+            suites.append(_suite(file, cases, found, options, config, screen))
+    if not suites:
+        names = ", ".join(options.only) or "any name"
+        raise InvalidInputError(f"No case has the name {names}.", field="only")
+    return suites
+
+
+def _suite(
+    file: str,
+    cases: list[Case],
+    found: DiscoveredAgent,
+    options: argparse.Namespace,
+    config: MaverickConfig,
+    screen: Screen,
+) -> _Suite:
+    own, model = runnable(found, config), None
+    live = options.model is not None or any(case.run is None for case in cases)
+    if live and (answering := who_answers(found, own, options.model, config.agent)) is not None:
+        model = answering.model
+        if remark := explain_stand_in(answering):
+            screen.remark(f"({remark})")
+    # What all of it may cost is no limit of a single run.
+    changes = RunOptions.from_options({**vars(options), "max_cost_usd": None})
+    definition = changes.applied_to(own, model)
+    return _Suite(file, cases, replace(found, agent=definition), definition, live)
+
+
+def _read(file: str, agent: str | None, config: MaverickConfig) -> tuple[list[Case], DiscoveredAgent]:
+    if split_source(file)[0].endswith(".py"):
+        found = look_up(agent or file, config)
+        names = found.namespace if agent is None else vars(load_python(split_source(file)[0], "file"))
+        cases = names.get("cases")
+        if not isinstance(cases, list) or not all(isinstance(case, Case) for case in cases):
+            raise InvalidInputError(f"{file} has no cases. Write: cases = [Case(…), …]", field="cases")
+        return cases, found
+    here = Path.cwd()
+    is_ours = Path(file).resolve().is_relative_to(here.resolve())
+    written = CasesFile(Path(file), trusted=is_ours and Trust(persons_home()).covers_folder(here))
+    named = agent or written.agent
+    if named is None:
+        problem = f"{file} names no agent. Add a line such as `agent: reporter`, or name one with --agent."
+        raise InvalidInputError(problem, field="agent")
+    return written.cases(), look_up(named, config)
+
+
 async def _evaluate(
-    suites: Sequence[Suite], options: argparse.Namespace, config: MaverickConfig, screen: Screen
+    suites: Sequence[_Suite], options: argparse.Namespace, config: MaverickConfig, screen: Screen
 ) -> int:
     stop, spent, passed = AbortSignal(), 0.0, True
     async with open_journal(options.journal or config.journal.get_secret_value()) as journal:
@@ -77,7 +150,7 @@ async def _evaluate(
 
 
 async def _evaluate_suite(
-    suite: Suite,
+    suite: _Suite,
     options: argparse.Namespace,
     config: MaverickConfig,
     console: Console,
