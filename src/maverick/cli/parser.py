@@ -80,7 +80,7 @@ class CommandParser(argparse.ArgumentParser):
         The command is the ``module:function`` that does it; without a description of its own, the summary is it.
         """
         if self._verbs is None:
-            self.set_defaults(command=self.show_help)
+            self.set_defaults(command=lambda _: self.print_help())
             self._verbs = self.add_subparsers(title="commands", metavar="COMMAND")
         description = description or f"{summary[0].upper()}{summary[1:]}."
         added: Self = self._verbs.add_parser(name, help=summary, description=description, **settings)
@@ -122,10 +122,6 @@ class CommandParser(argparse.ArgumentParser):
         if self._words[:1] == ["run"] and re.match(r"unrecognized arguments: [^-]", message):
             message += '. A prompt of several words is put in quotation marks: maverick run AGENT -p "…"'
         self.exit(MISUSE, f"maverick: {message.rstrip('.')}. See: {self.prog} --help\n")
-
-    def show_help(self, options: argparse.Namespace) -> None:  # noqa: ARG002 - as every command
-        """What the command does when no other is named."""
-        self.print_help()
 
 
 def add_names(parser: CommandParser) -> None:

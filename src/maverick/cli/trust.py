@@ -38,12 +38,9 @@ class Untrusted(Struct, frozen=True):
     """What it would decide, in words."""
 
 
-def untrusted_in(folder: Path, trust: Trust | None = None) -> list[Untrusted]:
-    """What is not trusted in a folder: by default by what the person has trusted.
-
-    Files that cannot be read are skipped; loading them reports the error.
-    """
-    trust = Trust(persons_home()) if trust is None else trust
+def untrusted_in(folder: Path) -> list[Untrusted]:
+    """What the person has not trusted in a folder. Files that cannot be read are skipped; loading them says why."""
+    trust = Trust(persons_home())
     found: list[Untrusted] = []
     for name in FILES:
         try:

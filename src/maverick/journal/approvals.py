@@ -271,7 +271,7 @@ def allows(may_approve: MayApprove, approval: Approval, by: str) -> bool:
     try:
         answer: object = may_approve(as_approved(approval), by)
     except Exception as error:
-        raise _refusal(approval, "cannot be decided: may_approve has failed", error) from error
+        raise _refusal(approval, "cannot be decided: may_approve has failed") from error
     if inspect.iscoroutine(answer):
         answer.close()
         raise _refusal(approval, f"cannot be decided: {NOT_ASYNC}")
@@ -353,6 +353,6 @@ def _edit_hash(approval: Approval, edited: str) -> str:
     return binding_hash([approval.approval_id, approval.arguments_hash, approval.tool_hash, edited])
 
 
-def _refusal(approval: Approval, why: str, cause: Exception | None = None) -> ApprovalError:
+def _refusal(approval: Approval, why: str) -> ApprovalError:
     message = f"The request {approval.approval_id!r} {why}."
-    return ApprovalError(message, approval_id=approval.approval_id, cause=cause)
+    return ApprovalError(message, approval_id=approval.approval_id)

@@ -76,7 +76,7 @@ def read_record(fields: Row) -> RunRecord:
     try:
         record = msgspec.convert(values, RunRecord)
     except (ValueError, TypeError, OverflowError) as error:
-        raise _damaged_record(run_id, str(error), error) from error
+        raise _damaged_record(run_id, str(error)) from error
     if record.entries < 0 or not all(0 <= at < _END_OF_TIME for at in (record.created_at, record.updated_at)):
         raise _damaged_record(run_id, "its numbers are impossible")
     # Walking from a run to its subagents' runs would never end.
@@ -123,9 +123,8 @@ def read_approvals(rows: Iterable[tuple[str, bytes]]) -> list[Approval]:
     return approvals
 
 
-def _damaged_record(run_id: str, why: str, cause: Exception | None = None) -> JournalDamagedError:
+def _damaged_record(run_id: str, why: str) -> JournalDamagedError:
     return JournalDamagedError(
         f"The run {run_id!r} is damaged: its record cannot be read ({why.rstrip('.')}). {_ADVICE}",
         run_id=run_id,
-        cause=cause,
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from datetime import date
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -120,9 +119,9 @@ class ResolvedModel(Struct, frozen=True):
         }
         return [Setting(f"agent.{name}", value, self.sources[name]) for name, value in shown.items()]
 
-    def retirement(self, today: date | None = None) -> str:
+    def retirement(self) -> str:
         """What to say if the model is retired, or will be soon; empty if it is not."""
-        return retirement_notice(self.model, self.info, today)
+        return retirement_notice(self.model, self.info)
 
     @property
     def info(self) -> ModelInfo:

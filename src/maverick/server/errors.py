@@ -117,9 +117,9 @@ class RequestRefusedError(AgentError):
         return JSONResponse(body.model_dump(), self.status, headers=self.headers)
 
 
-def unauthorized(message: str, cause: BaseException | None = None) -> RequestRefusedError:
+def unauthorized(message: str) -> RequestRefusedError:
     """The request is not authenticated."""
-    return RequestRefusedError(401, "unauthorized", message, {"WWW-Authenticate": "Bearer"}, cause=cause)
+    return RequestRefusedError(401, "unauthorized", message, {"WWW-Authenticate": "Bearer"})
 
 
 def not_found(what: str) -> RequestRefusedError:
@@ -138,11 +138,9 @@ def key_reused() -> RequestRefusedError:
     return RequestRefusedError(422, "key_reused", message)
 
 
-def unavailable(
-    message: str, cause: BaseException | None = None, retry_after: int = 2
-) -> RequestRefusedError:
+def unavailable(message: str, retry_after: int = 2) -> RequestRefusedError:
     """A service that is needed cannot be reached."""
-    return RequestRefusedError(503, "unavailable", message, {"Retry-After": str(retry_after)}, cause=cause)
+    return RequestRefusedError(503, "unavailable", message, {"Retry-After": str(retry_after)})
 
 
 _HTTP = {

@@ -86,7 +86,7 @@ class OidcVerifier:
                 leeway=30,
             )
         except (jwt.PyJWTError, ValueError) as error:
-            raise unauthorized("The token is not valid or has expired. Sign in again.", error) from error
+            raise unauthorized("The token is not valid or has expired. Sign in again.") from error
         # Users of another issuer, and accounts of this server, may have the same subject.
         return Principal(f"{self._issuer}|{claims['sub']}", str(claims.get(self._name_claim, "")))
 
@@ -100,9 +100,8 @@ class OidcVerifier:
             return self._keys[key_id]
         if self._failure is None:
             raise jwt.InvalidKeyError("no such key")
-        raise unavailable(
-            "The sign-in service cannot be reached. Try again in a moment.", self._failure, _RETRY
-        )
+        message = "The sign-in service cannot be reached. Try again in a moment."
+        raise unavailable(message, _RETRY) from self._failure
 
     def _knows(self, key_id: str) -> bool:
         return key_id in self._keys and self._clock() - self._fetched_at <= _KEYS_LAST_AT_MOST

@@ -95,7 +95,7 @@ class TokenSigner:
             if expires <= time.time():
                 raise jwt.ExpiredSignatureError
         except (jwt.PyJWTError, ValueError) as error:  # ValueError: text that cannot be encoded
-            raise unauthorized("The token is not valid or has expired. Sign in again.", error) from error
+            raise unauthorized("The token is not valid or has expired. Sign in again.") from error
         return principal
 
     def _decode(self, token: str) -> tuple[Principal, float]:

@@ -120,7 +120,8 @@ class ConversationLayout:
 
     def top_of(self, block: Block) -> int:
         """The first line of a block."""
-        return self._tops[self._find(block).parts[0].index]
+        laid = next(one for one in self._laid if one.block is block)
+        return self._tops[laid.parts[0].index]
 
     def bookmark(self, y: int) -> Place | None:
         """What is at a line, if there is such a line."""
@@ -161,9 +162,6 @@ class ConversationLayout:
             if one.block is not block or one.revision != block.revision:
                 return index
         return min(len(self._laid), len(blocks))
-
-    def _find(self, block: Block) -> _Laid:
-        return next(one for one in self._laid if one.block is block)
 
     def _measure(self, begin: int) -> None:
         """Count the lines from a part on."""

@@ -173,7 +173,7 @@ class SqliteTransaction(Transaction):
             await self._use(finish)
         except ToolError as error:
             if error.cause is None or isinstance(error.cause, sqlite3.IntegrityError):
-                raise ToolError(f"{error} Nothing has happened.", cause=error.cause) from error
+                raise ToolError(f"{error} Nothing has happened.") from error
             raise JournalError(
                 f"The transaction could not be committed: {error} Nothing has happened."
             ) from error

@@ -38,7 +38,7 @@ async def ready(service: Service) -> State:
     try:
         await service.answers.check()
     except NetworkError as error:
-        raise unavailable(str(error), error) from error
+        raise unavailable(str(error)) from error
     return State(status="ready")
 
 
