@@ -24,18 +24,11 @@ _FORMS = (
 )
 BASE_FORMS = {form: base for base, *forms in map(str.split, _FORMS.split(",")) for form in forms}
 """The verb of each past form that does not begin like it."""
-_SAME_DEEDS = tuple(
-    group.split()
-    for group in (
-        "call phone ring telephone speak talk",
-        "email mail write message send",
-        "buy purchase get grab pick fetch",
-        "pay transfer settle",
-        "finish complete submit hand deliver wrap send",
-        "book reserve",
-        "water give",
-    )
+_DEEDS = (
+    "call phone ring telephone speak talk, email mail write message send, buy purchase get grab pick fetch, pay transfer settle, "
+    "finish complete submit hand deliver wrap send, book reserve, water give"
 )
+_SAME_DEEDS = [*map(str.split, _DEEDS.split(","))]
 """Verbs in which people say that the same was done."""
 _ARTICLES = frozenset(("a", "an", "the", "my", "our", "your", "some"))
 _FILLERS = frozenset(

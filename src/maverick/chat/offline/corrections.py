@@ -24,10 +24,9 @@ _HEAD = (
     r"better|rather|well|hm+|uh|um|on second thoughts?|you know what|i(?:'m| am) (?:wrong|mistaken)|(?:the )?wrong(?: (?:day|date|one|time|name|priority|task))?|not that(?: one)?)"
 )
 HESITATION = pattern(rf"^(?:(?:{_HEAD}|(?:i )?(?:meant?|said|wanted)|make that|scratch that)\b[,.!:… ]+)+")
-_WORDS_OF = r"(?: last| previous)?(?: change| one| thing| bit| request| task)?"
 _TAKEN_BACK = pattern(
     rf"(?:{_HEAD}\b[,.!… ]*)*"
-    rf"(?:(?:scrap|scratch|forget|ignore|disregard|undo)(?: about)? (?:that|it|this){_WORDS_OF}"
+    r"(?:(?:scrap|scratch|forget|ignore|disregard|undo)(?: about)? (?:that|it|this)(?: last| previous)?(?: change| one| thing| bit| request| task)?"
     r"|(?:scrap|scratch|forget|ignore|cancel|drop|revert|reverse|undo) (?:the|my|that|this) (?:last|previous)(?: change| one| thing| bit| request)?"
     r"|cancel that|never ?mind(?: that| it)?|i(?:'ve| have)? changed my mind|(?:i )?take (?:that|it) back|go back"
     r"|(?:that's |there's |it's )?(?:no need|no longer (?:needed|necessary)|not (?:needed|necessary))(?: for (?:that|it))?"
@@ -58,9 +57,9 @@ _REGRETTING = _REGRET | frozenset(
 )
 """The words in which a change is said to have been a mistake, and nothing more."""
 _NOT_SO = pattern(
-    r"\W*(?:it|that|they|i|we)(?:'s| is| was| have| has|'ve| did| are)?(?:n't| not|n't been)\b(?: [\w']+){0,4}\W*"
+    r"\W*(?:it|that|they|i|we)(?:'s| is| was| have| has|'ve| did| are)?(?:n't| not|n't been)\b[\w', ]{0,30}\W*"
 )
-_STILL_NEEDED = pattern(r"\W*(?:i|we) (?:do |still |will )*(?:need|want) (?:it|that|them|this|that one)\b.*")
+STILL_NEEDED = pattern(r"\W*(?:i|we) (?:do |still |will )*(?:need|want) (?:it|that|them|this|that one)\b.*")
 
 
 def taken_back(said: str) -> str | None:
@@ -72,12 +71,6 @@ def taken_back(said: str) -> str | None:
 def is_taken_back(said: str) -> bool:
     """Whether something that was said just before is taken back: "no, forget it"."""
     return taken_back(said) == "" or _CHANGED_MIND.fullmatch(said.strip()) is not None
-
-
-def needs_it_still(said: str, answered: str) -> bool:
-    """Whether a task that is gone is said to be needed."""
-    is_gone = answered.startswith(("Great!", "I've removed"))
-    return is_gone and _STILL_NEEDED.fullmatch(HESITATION.sub("", said)) is not None
 
 
 def follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | None:
@@ -113,7 +106,8 @@ def _changed(said: str, task: str, answered: str, today: date) -> list[Requested
     priority, rest = take_priority(wanted)
     timing = take_timing(f"on {re.sub(r'^and ', '', rest)}" if rest else "", today)
     if re.sub(r"^on$", "", timing.rest):
-        title = None if answered.startswith("Great!") else _retitled(task, plain, correction)
+        is_named = answered.startswith("Got it!") or "a new title" in answered
+        title = _retitled(task, plain, correction) if is_named or answered.endswith(TO_COME) else None
         return [RequestedCall("update_task", {"task": task, "title": title})] if title else None
     change = {
         "priority": priority,
@@ -155,16 +149,14 @@ def replaced(title: Sequence[str], new: Sequence[str]) -> str | None:
     if begins_with_deed(" ".join(new)) and begins_with_deed(" ".join(title)) and len(new) > 1:
         return " ".join(new)
     low, said = [word.lower() for word in title], [word.lower() for word in new]
-    if said[-1] in low[1:] and (end := low.index(said[-1], 1)) is not None:
-        start = end
-        while start > 1 and (low[start - 1] in said or not _LINK.fullmatch(low[start - 1])):
-            start -= 1
-        return " ".join((*title[:start], *new, *title[end + 1 :]))
-    if said[0] in low[1:]:
-        start = end = low.index(said[0], 1)
-        while end + 1 < len(low) and not _LINK.fullmatch(low[end + 1]):
-            end += 1
-        return " ".join((*title[:start], *new, *title[end + 1 :]))
+    for word, step in ((said[-1], -1), (said[0], 1)):
+        if word in low[1:] and not _LINK.fullmatch(word):
+            place = edge = low.index(word, 1)
+            while 0 < edge + step < len(low) and (
+                low[edge + step] in said or not _LINK.fullmatch(low[edge + step])
+            ):
+                edge += step
+            return " ".join((*title[: min(place, edge)], *new, *title[max(place, edge) + 1 :]))
     alike = [n for n, word in enumerate(title) if n and _are_alike(word, new[0])] if len(new) == 1 else []
     places = alike or ([1] if len(title) == 2 and begins_with_deed(title[0]) and len(new) == 1 else [])
     return " ".join((*title[: places[0]], *new, *title[places[0] + 1 :])) if len(places) == 1 else None
@@ -172,7 +164,6 @@ def replaced(title: Sequence[str], new: Sequence[str]) -> str | None:
 
 def _are_alike(one: str, other: str) -> bool:
     """Whether two words are both numbers, or names, or nearly the same."""
-    if one[0].isdigit() or other[0].isdigit():
-        return one[0].isdigit() and other[0].isdigit()
-    is_name = one[0].isupper() and other[0].isupper()
-    return is_name or SequenceMatcher(None, one.lower(), other.lower()).ratio() > 0.7
+    are_both = one[0].isupper() and other[0].isupper()
+    is_near = SequenceMatcher(None, one.lower(), other.lower()).ratio() > 0.7
+    return one[0].isdigit() == other[0].isdigit() and (one[0].isdigit() or are_both or is_near)

@@ -243,7 +243,7 @@ add:            [a |another ][new ](task|to-?do|to do|item|reminder) ?[:|,|-|cal
 add:            [a ]new ?:? ?{what}
 add:            i('d like| would like| want| need) (a|another) (task|to-?do|reminder) {what}
 add:            [super |very |really ](?P<what>(urgent|important|high priority|low priority) ?(:|-) ?.+)
-add:            (another|one more|the (next|other)) thing[ [that ](i|we) {must} do][ to do][ is][ to| ?:|,] {what}
+add:            (another|one more|the (next|other))( thing[ [that ](i|we) {must} do][ to do][ is][ to| ?:|,]| ?:) {what}
 add_dated:      (?P<when>today|tonight|tomorrow|this weekend|[on |for ](sun|mon|tues|wednes|thurs|fri|satur)day) ?(:|-) ?{what}
 add_placed:     (put|stick|pop|chuck|throw|pencil|slot|squeeze|get|jot) {what} (in|down|on)[ (?P<when>(for|on|by|at|as) .+)]
 add:            (chuck|stick|pop|throw|put|set|make|give me|i need|i want|send me) a (reminder|note)[ in] (for|to|about|of) {what}

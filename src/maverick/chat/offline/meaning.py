@@ -10,7 +10,7 @@ from datetime import date
 from msgspec.structs import replace
 
 from maverick.chat.matching import KNOWN_TASKS
-from maverick.chat.offline.corrections import HESITATION, follow_up, is_taken_back, needs_it_still, taken_back
+from maverick.chat.offline.corrections import HESITATION, STILL_NEEDED, follow_up, is_taken_back, taken_back
 from maverick.chat.offline.dates import take_timing
 from maverick.chat.offline.grammar import Kind, small_talk
 from maverick.chat.offline.mentions import mark
@@ -113,7 +113,8 @@ def is_answer(said: str) -> bool:
 
 def _taken_back(said: str, answered: str, today: date) -> Meaning | None:
     """What was just changed is undone, perhaps for something else: "scratch that, add eggs instead"."""
-    rest = "" if needs_it_still(said, answered) else taken_back(said)
+    is_gone = answered.startswith(("Great!", "I've removed"))
+    rest = "" if is_gone and STILL_NEEDED.fullmatch(HESITATION.sub("", said)) else taken_back(said)
     if rest is None or not _CHANGES.search(answered):
         return None
     if change := follow_up(rest, answered, today):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from maverick.chat.matching import KNOWN_TASKS, same_title
+from maverick.chat.matching import KNOWN_TASKS
 from maverick.chat.offline.corrections import ABOUT, TO_COME, follow_up, is_taken_back
 from maverick.chat.offline.dates import find_date, one_date, take_timing, without_old_date
 from maverick.chat.offline.grammar import clauses, is_question, read_sentence, small_talk
@@ -118,7 +118,7 @@ def read(said: str, answered: str, today: date) -> Reading:
     said = re.sub(
         r"^(urgent|important|asap|(?:high|low|top) prio(?:rity)?)\W*!+\s*", r"\1: ", said, flags=re.IGNORECASE
     )
-    said = _put_down(_ITEM.sub(", ", _FIRST_ITEM.sub(": ", said)), today)
+    said = _put_down(_ITEM.sub(", ", said).replace(":,", ":"), today)
     if topic := _AS_FOR.fullmatch(said):
         answered, said = f"Updated! '{topic['task']}'{TO_COME}", topic["rest"]
     calls: list[RequestedCall] = []
@@ -153,20 +153,15 @@ _IN_DOUBT = pattern(
     r"\b(?:not?|never|nobody|nothing|\w+n't|still|yet|but|if|unless|maybe|perhaps|think|guess|almost|nearly|half|only|except|actually|wait|"
     r"instead|also|and|or|please|can you|could you|need|must|should|have to|will|another|other)\b|\?"
 )
-_FIRST_ITEM = re.compile(r":\s*\n\s*(?:[-*•]|\d+[.)])?\s*")
-_ITEM = re.compile(r"(?<=\w)\s*\n\s*(?:[-*•]|\d+[.)])\s*|(?<=\w)(?<=.)\s*\n(?=\s*[-*•])")
+_ITEM = re.compile(r"\s*\n\s*(?:[-*•]|\d+[.)])\s*")
+_THAT = pattern(r"\b(?:it|that|this)\b")
 
 
 def _is_doubtful(call: RequestedCall, said: str) -> bool:
     """Whether a task gets a title that can hardly be one: it has words of the request, or more than a title."""
     title = str(call.arguments.get("title", ""))
     has_two_dates = "due_date" in call.arguments and _DATED.search(title) is not None
-    is_listed = any(
-        mention.words == title and mention.is_clear and not same_title(title, mention.tasks)
-        for mention in mark(title, "", KNOWN_TASKS.get(), date.min).mentions
-    )
-    is_odd = has_two_dates or (is_listed and len(call.arguments) == 1) or _NO_TITLE.search(title) is not None
-    return call.tool_name == "add_task" and title not in quoted(said) and is_odd
+    return title not in quoted(said) and (has_two_dates or _NO_TITLE.search(title) is not None)
 
 
 _DATED = pattern(r"\b(?:(?:on|by) (?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow)\b")
@@ -242,20 +237,14 @@ def _read_clauses(said: str, answered: str, today: date) -> Reading:
         if calls and _is_reason(part, said, calls):
             continue
         found = follow_up(part, about, today) or _clause(part, about, today)
-        is_remark = not calls and _is_remark(part, today)
+        is_remark = not calls and _is_remark(part, today) and not _THAT.search(said)
         is_whole = is_whole and (found is not None or is_remark or _NOT_DONE.match(part) is not None)
         calls = _merged(calls, found or ())
         about = _said_of(found or ()) or about
-    if _ADD_IT in calls and not any("title" in call.arguments for call in calls):
-        is_whole = False
     if not (calls and (is_whole or _BUT.search(said))):
         whole = follow_up(said, answered, today) or read_sentence(said, answered, today)
         calls, is_whole = (list(whole), True) if whole is not None else (calls, False)
     return Reading(calls, is_whole)
-
-
-_ADD_IT = RequestedCall("add_task", {})
-"""What is to be added was said before: the sentence is read as a whole."""
 
 
 def _clause(part: str, about: str, today: date) -> Sequence[RequestedCall] | None:

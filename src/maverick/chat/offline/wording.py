@@ -28,7 +28,7 @@ _POLITE = pattern(
 )
 _MIND = pattern(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ")
 _POLITE_END = pattern(
-    r"(?:[,.!?\s]+(?:please|pls|plz|for me|thanks|thank you|now|instead|mate|then|too|as well|already|finally|at last|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers))+$"
+    r"(?:[,.!?\s]+(?:please|pls|plz|for me|thanks|thank you|now|instead|mate|then|too|as well|already|finally|at last|actually|sorry|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers))+$"
 )
 _END = re.compile(r"[\s.!?…]+$")
 _LIST_END = pattern(
@@ -79,39 +79,21 @@ _FRAME = (
     *re.findall(r"\w+", "tomorrow task tasks list done priority urgent already finally please"),
     *map(str.lower, day_name),
 )
-_SHORT = {
-    short: long
-    for long, shorts in {
-        "tomorrow": "tmrw tmr tmw 2moro tomoz",
-        "today": "2day tdy",
-        "tonight": "tonite 2nite",
-        "before": "b4",
-        "until": "til",
-        "weekend": "wknd",
-        "because": "cuz coz bc",
-        "you": "u",
-    }.items()
-    for short in shorts.split()
-}
-_SHORT |= {
-    word.replace("'", ""): word
-    for word in re.findall(
-        r"\S+",
-        "don't didn't haven't hasn't isn't wasn't aren't doesn't couldn't can't won't i'm i've that's what's",
+_SHORT: dict[str, str] = dict(
+    re.findall(
+        r"(\w+)>(\S+)",
+        "tmrw>tomorrow tmr>tomorrow tmw>tomorrow 2moro>tomorrow 2day>today tdy>today tonite>tonight 2nite>tonight b4>before til>until "
+        "wknd>weekend cuz>because coz>because bc>because u>you dont>don't didnt>didn't havent>haven't hasnt>hasn't isnt>isn't wasnt>wasn't "
+        "arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
     )
-}
-_NOT_MISSPELT = frozenset(("don", "lists", "lit"))
-_SMALL_SLIPS = (
-    (pattern(r"\b(?:um+|uh+|erm+)\b,?\s*"), ""),
-    (pattern(r"(?<=\w),(?=[^\W\d])|\s+[/|]\s+"), ", "),
-    (pattern(r"\bany more\b(?! \w+s\b)"), "anymore"),
-    (
-        pattern(
-            r"\bits(?= (?:very |really |super |not |pretty )*(?:urgent|important|due|done|for|on|high|low|finished|paid)\b)"
-        ),
-        "it's",
-    ),
 )
+_NOT_MISSPELT = frozenset(("don", "lists", "lit"))
+_SLIPS = {
+    r"\b(?:um+|uh+|erm+)\b,?\s*": "",
+    r"(?<=\w),(?=[^\W\d])|\s+[/|]\s+": ", ",
+    r"\bany more\b(?! \w+s\b)": "anymore",
+    r"\bits(?= (?:\w+ )?(?:urgent|important|due|done|for|on|high|low|finished|paid)\b)": "it's",
+}
 
 
 def begins_with_deed(text: str) -> bool:
@@ -134,8 +116,8 @@ def spelt(text: str) -> str:
     text = text.replace("’", "'")
     if quoted(text):
         return text
-    for slip, right in _SMALL_SLIPS:
-        text = slip.sub(right, text)
+    for slip, right in _SLIPS.items():
+        text = re.sub(slip, right, text, flags=re.IGNORECASE)
     return re.sub(r"(?<!')\b[a-z0-9]+\b(?!')", lambda found: _spelt(found[0]), text, flags=re.IGNORECASE)
 
 
