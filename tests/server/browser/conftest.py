@@ -1,4 +1,4 @@
-"""A real browser, one for each module, and a window of its own for each test."""
+"""A real browser, one for each worker, and a window of its own for each test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ARGUMENTS = (
 )
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     """Chromium, as the system has it."""
     executable = require("chromium")
@@ -32,7 +32,7 @@ async def browser() -> AsyncIterator[Browser]:
         await browser.close()
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def context(browser: Browser) -> AsyncIterator[BrowserContext]:
     """A browser that knows nobody yet."""
     context = await browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
@@ -40,14 +40,14 @@ async def context(browser: Browser) -> AsyncIterator[BrowserContext]:
     await context.close()
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def served(tmp_path: Path) -> AsyncIterator[ChatServer]:
     """A server with the offline model, at a pace that can be seen."""
     async with ChatServer(tmp_path / "chat.db", client=TaskModel(pace=0.002)) as server:
         yield server
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def window(context: BrowserContext, served: ChatServer) -> AsyncIterator[Window]:
     """The page, with somebody signed in."""
     window = await Window.open(context, served, "ana")

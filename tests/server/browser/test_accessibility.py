@@ -12,7 +12,7 @@ from server.browser.window import Window
 from server.chat_server import ChatServer
 from server.npm_packages import npm_folder
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.requirement("SERVER-ACCESSIBLE")]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("SERVER-ACCESSIBLE")]
 
 
 def axe() -> str:

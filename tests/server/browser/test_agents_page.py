@@ -19,7 +19,7 @@ from server.chat_server import ChatServer
 from server.test_agents import MAIL, SENT, Report, clerk, reporter
 
 pytestmark = [
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.requirement("SERVER-PAGE", "SERVER-AGENTS", "SERVER-ACCESSIBLE"),
 ]
 

@@ -16,7 +16,7 @@ from maverick.testing import ScriptedClient, call, reply
 from server.browser.window import Window
 from server.chat_server import ChatServer, SlowModel
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.requirement("SERVER-PAGE")]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("SERVER-PAGE")]
 
 WORDS = ("This is the first. ", "This is the second. ", "This is the third. ", "This is the last.")
 

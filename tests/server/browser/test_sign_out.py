@@ -8,7 +8,7 @@ from playwright.async_api import BrowserContext, Page, expect
 from server.browser.window import Window
 from server.chat_server import ChatServer
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.requirement("SERVER-SIGN-OUT")]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("SERVER-SIGN-OUT")]
 
 _EVERYTHING = """() => document.documentElement.outerHTML + document.title + location.href
     + [...document.querySelectorAll("input, textarea")].map((field) => field.value).join("\\n")"""
