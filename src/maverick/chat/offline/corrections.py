@@ -57,7 +57,7 @@ _REGRETTING = _REGRET | frozenset(
 )
 """The words in which a change is said to have been a mistake, and nothing more."""
 _NOT_SO = pattern(
-    r"\W*(?:it|that|they|i|we)(?:'s| is| was| have| has|'ve| did| are)?(?:n't| not|n't been)\b[\w', ]{0,30}\W*"
+    r"\W*(?:it|that|they|i|we)(?:'s| is| was| have| has|'ve| did| are)?(?:n't| not)\b(?! (?:an?|the|my|all|bad|so|that|too)\b)[\w', ]{0,30}\W*"
 )
 STILL_NEEDED = pattern(r"\W*(?:i|we) (?:do |still |will )*(?:need|want) (?:it|that|them|this|that one)\b.*")
 
