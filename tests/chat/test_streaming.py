@@ -9,9 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from chat import misbehaviour
-from chat.misbehaviour import CLAIMS, CODE, EMOJI, HARMLESS, IDS, JARGON
+from chat.misbehaviour import CLAIMS, CODE, EMOJI, HARMLESS, IDS, IN_OTHER_WORDS, JARGON
 from maverick.chat.phrases import RESPONSE_LENGTH
-from maverick.chat.sentences import is_claim
+from maverick.chat.sentences import is_claim, may_claim
 from maverick.chat.streaming import SentenceFilter
 
 FORBIDDEN = re.compile(
@@ -101,7 +101,7 @@ def test_a_model_has_no_emoji_to_say(text: str, words: str) -> None:
     ("text", "words"),
     [
         ("You may want to read this:\n```\nx = 1\ny = 2\n```\nShall we begin?", "Shall we begin?"),
-        ("Dr. No lives on an island, e.g. in Jamaica. It is warm there.", None),
+        ("Dr. No lives on an island, e.g. in Jamaica. People like Jamaica a lot.", None),
         ("He said “Stop. Go.” and left.\n\n\nShe stayed there, alone.", None),
         ("An introduction without anything after it:", ""),
         ("Hello! Sure! What now?", None),
@@ -134,6 +134,16 @@ def test_a_claim_is_not_said_nor_what_comes_after_it(claim: str) -> None:
 
 
 @pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize("claim", IN_OTHER_WORDS)
+def test_a_claim_in_other_words_is_not_said_either(claim: str) -> None:
+    sent = SentenceFilter("")
+    sent.finish(f"{HARMLESS[0]} {claim}")
+
+    assert sent.claimed
+    assert sent.text == HARMLESS[0]
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
 @pytest.mark.parametrize(
     "sentence",
     [
@@ -146,10 +156,22 @@ def test_a_claim_is_not_said_nor_what_comes_after_it(claim: str) -> None:
         "Well done!",
         "I'll be here.",
         "Tell me what to add to your list.",
+        "That's a great question.",
+        "It's 3:30 pm in London.",
+        "You are welcome!",
+        "I'm sorry, but I don't know that.",
+        "I'd love to help.",
+        "I only know about tasks.",
+        "Hello there!",
+        "No problem at all.",
+        "Please tell me which one you mean.",
+        "Which day is that?",
+        "Dogs are loved by many people.",
     ],
 )
 def test_offers_questions_and_denials_are_no_claims(sentence: str) -> None:
     assert not is_claim(sentence)
+    assert not may_claim(sentence)
 
 
 def test_what_another_tool_has_done_may_be_told_but_nothing_of_tasks() -> None:

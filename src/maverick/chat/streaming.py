@@ -11,9 +11,9 @@ from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
-from maverick.chat.phrases import RESPONSE_LENGTH
+from maverick.chat.phrases import NOTHING_DONE, RESPONSE_LENGTH
 from maverick.chat.plain_words import words_of
-from maverick.chat.sentences import is_claim, readable, split_off, unmarked, visible
+from maverick.chat.sentences import is_claim, may_claim, readable, split_off, unmarked, visible
 from maverick.chat.task_tools import TASK_TOOL_NAMES
 from maverick.loop import ToolOutcome, events
 from maverick.runtime.event_log import Listener
@@ -36,7 +36,7 @@ class SentenceFilter:
         self.text = ""
         """All that was sent."""
         self.claimed = False
-        """Whether the last turn claimed something without a tool call, and was cut off there."""
+        """Whether the last turn claimed something without a tool call, which was left out."""
         self.is_held = False
         """Whether nothing is sent before the end, because what happened before the run was resumed is not known here."""
         self._theirs = words_of(said)
@@ -59,6 +59,7 @@ class SentenceFilter:
         self._depth = 0
         self._left_out = False
         self._is_full = False
+        self._is_over = False
         self.claimed = False
 
     def feed(self, text: str) -> str:
@@ -102,9 +103,9 @@ class SentenceFilter:
             self._fence = ""
             for separator, sentence in self._after_divider:
                 self._offer(separator, self._words_of(sentence))
-        if self._introduction and not self._introduction.endswith(":") and not self.claimed:
+        if self._introduction and not self._introduction.endswith(":") and not self._is_over:
             self._ready.append(self._introduction)
-        self._send(RESPONSE_LENGTH)
+        self._send(RESPONSE_LENGTH - (len(NOTHING_DONE) if self.claimed else 0), last=True)
 
     def _consider(self, sentence: str) -> None:
         """Check whether a sentence may be sent."""
@@ -113,10 +114,10 @@ class SentenceFilter:
         if not sentence.strip():
             self._separator = "\n" if "\n" in (separator, self._separator) else separator
             return
-        if self.claimed or (self._tasks_called and not self._others_called):
+        if self._is_over or (self._tasks_called and not self._others_called):
             return
         if is_claim(sentence, elsewhere=self._acted_elsewhere):
-            self.claimed = not self._tasks_called
+            self.claimed = self._is_over = not self._tasks_called
             return
         if self._fence == _DIVIDER:
             self._after_divider.append((separator, sentence))
@@ -134,6 +135,8 @@ class SentenceFilter:
         elif sentence.lstrip().startswith(_DIVIDER):
             self._fence = _DIVIDER
         kept = "" if self._depth > 0 else readable(sentence, self._theirs)
+        if kept and not self._others_called and may_claim(kept):
+            self.claimed, kept = True, ""
         if self._left_out and kept[:1].islower():
             kept = ""  # it goes on with what was left out
         self._left_out = not kept
@@ -156,19 +159,19 @@ class SentenceFilter:
             self._ready.append(piece)
             self._is_full = len(self.text) + sum(map(len, self._ready)) > RESPONSE_LENGTH
 
-    def _send(self, most: int) -> str:
+    def _send(self, most: int, *, last: bool = False) -> str:
         before = len(self.text)
         while self._ready and len(self.text) + len(self._ready[0]) + len(_MORE) <= most:
             piece = self._ready.pop(0)
             self._sent.append(piece.strip())
             self.text += piece if self.text else piece.lstrip()
-        if self._ready and most == RESPONSE_LENGTH:
-            self.text = self.text + _MORE if self.text else _shortened(self._ready[0])
+        if self._ready and last:
+            self.text = self.text + _MORE if self.text else _shortened(self._ready[0], most)
         return self.text[before:]
 
 
-def _shortened(text: str) -> str:
-    room = text.strip()[: RESPONSE_LENGTH - 1]
+def _shortened(text: str, most: int) -> str:
+    room = text.strip()[: most - 1]
     cut = room.rfind(" ")
     return f"{room[: cut if cut > 0 else len(room)].rstrip()}…"
 
