@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from msgspec import Struct
 
 
@@ -80,7 +82,8 @@ class Price(Struct, frozen=True, omit_defaults=True):
         ) / 1_000_000
 
 
-class ExecutionMetrics(Struct):
+@dataclass(slots=True)
+class ExecutionMetrics:
     """Token use added up over every model call of an executor."""
 
     total_input_tokens: int = 0
