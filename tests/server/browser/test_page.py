@@ -408,6 +408,6 @@ async def test_nothing_a_model_or_a_title_says_runs_or_is_fetched(
         assert await window.page.locator("#transcript :is(img, script, iframe)").count() == 0
         await window.talk("And now?")
         words = window.answers.last.locator(".words")
-        await expect(words.locator("strong")).to_have_text("bold")
+        await expect(words).to_contain_text("Two bold plans")
         await expect(words.locator("ol li")).to_have_text(["first", "second"])
         assert window.errors == []
