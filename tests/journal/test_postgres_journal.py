@@ -235,9 +235,10 @@ async def test_a_connection_that_breaks_under_a_tool_undoes_its_effect(postgres_
             await disconnect_everybody(postgres_url)
             with pytest.raises(ToolError, match="refused"):
                 await transaction.execute("INSERT INTO effects VALUES ($1)", 2)
-            with pytest.raises(ToolError, match="Nothing has happened"):
+            with pytest.raises(JournalError, match="nothing has happened") as told:
                 await transaction.commit(notes("done"))
 
+        assert told.value.retryable
         assert await run_statement(postgres_url, "SELECT * FROM effects") == []
         await journal.append(lease, notes("on"))
         assert await texts_of(journal) == ["on"]

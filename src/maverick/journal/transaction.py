@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from maverick.exceptions import ToolError
+from maverick.exceptions import JournalError, ToolError
 from maverick.journal.records import Append
 from maverick.model import Blob
 
@@ -50,6 +50,8 @@ class Transaction(Session, ABC):
 
     escaped = False
     """Whether the tool managed to commit it by itself, so that it is unknown what has happened."""
+    lost: JournalError | None = None
+    """What is wrong with the database, if it was lost under the tool: nothing has happened, whatever the tool makes of it."""
 
     @abstractmethod
     async def commit(self, payloads: Sequence[bytes], blobs: Sequence[Blob] = ()) -> None:

@@ -217,7 +217,12 @@ class ToolRunner:
                 if transaction.escaped:
                     finished = self._finished(planned, ToolOutcome.UNKNOWN, _ESCAPED, began)
                 # A call that was cut off has its result already, however late and well it ends.
-                elif finished.outcome is ToolOutcome.FINISHED and planned.index not in self._expired:
+                elif planned.index in self._expired:
+                    pass
+                elif transaction.lost is not None:
+                    # Not the tool's failure: it runs again when the run is resumed.
+                    raise transaction.lost
+                elif finished.outcome is ToolOutcome.FINISHED:
                     self._committing.add(planned.index)
                     await writer.commit(transaction, finished)
                     committed = True

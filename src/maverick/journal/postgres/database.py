@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from maverick.config.installation import extra_needed
-from maverick.exceptions import JournalDamagedError, JournalError
+from maverick.exceptions import JournalDamagedError, JournalError, ToolError
 from maverick.journal.damage import Row
 from maverick.journal.postgres.schema import Connection, migrate
 from maverick.misuse import refuse
@@ -44,6 +44,23 @@ _DAMAGE = (
     asyncpg.UndefinedColumnError,
 )
 _UNDONE = (asyncpg.IntegrityConstraintViolationError, asyncpg.TransactionRollbackError)
+_LOST = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    # What asyncpg says of a connection that it holds for open: the server's last words on an idle one leave it waiting for more,
+    # until the end of the connection arrives.
+    asyncpg.InternalClientError,
+    asyncpg.InterfaceError,
+)
+_MISUSED = (
+    ValueError,
+    asyncpg.UnsupportedClientFeatureError,
+    asyncpg.UnsupportedServerFeatureError,
+)
+"""What asyncpg cannot do with a statement or an address, whatever the connection."""
+_PASSING = (asyncpg.TransactionRollbackError, asyncpg.TooManyConnectionsError)
+"""What others have caused who use the server at the same time."""
 _ADVICE: Mapping[type[Exception], str] = {
     asyncpg.InvalidAuthorizationSpecificationError: "Check the user and the password.",
     asyncpg.InvalidCatalogNameError: "Create the database, or check its name.",
@@ -98,8 +115,13 @@ class PostgresDatabase:
     async def borrow(self) -> tuple[Connection, Callable[[], Awaitable[None]]]:
         """A connection for a tool's transaction, on which a commit is durable when it returns; and what gives it back."""
         pool = await self._open()
-        async with asyncio.timeout(self._timeout):
-            await self._tools.acquire()
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._tools.acquire()
+        except TimeoutError as error:
+            raise ToolError(
+                "The database refused: other tools have all its connections. Give the journal a larger pool_size."
+            ) from error
         try:
             connection: Connection = await pool.acquire(timeout=self._timeout)
         except BaseException:
@@ -122,14 +144,14 @@ class PostgresDatabase:
     async def writing(self) -> AsyncIterator[Connection]:
         """The writer's connection; one that fails is not used again."""
         await self._open()
-        if self._writing is None or self._writing.is_closed():
-            connection: Connection = await asyncpg.connect(**self._settings)
-            await connection.execute(_DURABLE)
-            self._writing = connection
         try:
+            if self._writing is None or self._writing.is_closed():
+                self._writing = await asyncpg.connect(**self._settings)
+                await self._writing.execute(_DURABLE)
             yield self._writing
         except BaseException:
-            self._writing.terminate()
+            if self._writing is not None:
+                self._writing.terminate()
             self._writing = None
             raise
 
@@ -194,7 +216,7 @@ class PostgresDatabase:
         message = f"The journal {self._name!r} {failed}: {said(cause)}. {_advice(cause)}".rstrip()
         if isinstance(cause, _DAMAGE):
             return JournalDamagedError(message, cause=cause)
-        return JournalError(message, cause=cause, retryable=is_lost(cause))
+        return JournalError(message, cause=cause, retryable=is_passing(cause))
 
     async def _open(self) -> Any:  # noqa: ANN401 - asyncpg has no types
         """The pool, of a database with the newest tables."""
@@ -234,26 +256,30 @@ class SteppedTransaction:
     def __init__(
         self, connection: Connection, opening: str = "", closing: str = "", savepoint: str = "step"
     ) -> None:
+        self.is_broken = False
+        """Whether the connection is gone, and the transaction with it."""
         self._connection = connection
         self._savepoint = savepoint
         self._next = f"BEGIN; {opening}; SAVEPOINT {savepoint}"
         self._end = f"{closing}; COMMIT"
 
     async def step(self, work: Callable[[Connection], Awaitable[R]]) -> R:
-        """Do something; if it fails, nothing of it remains."""
-        await self._connection.execute(self._next)
+        """Do something; if it fails, nothing of it remains.
+
+        If the connection is lost, that is what is raised, whatever came of the work.
+        """
+        await self._say(self._next)
         self._next = f"RELEASE SAVEPOINT {self._savepoint}; SAVEPOINT {self._savepoint}"
         try:
             return await work(self._connection)
         except Exception:
-            with suppress(*FAULTS):  # without a connection there is nothing to undo: the server has done so
-                await self._connection.execute(f"ROLLBACK TO SAVEPOINT {self._savepoint}")
+            # The errors of the work do not tell: a statement can be too slow, or wrong, on a sound connection.
+            try:
+                await self._say(f"ROLLBACK TO SAVEPOINT {self._savepoint}")
+            except FAULTS:
+                if self.is_broken:
+                    raise
             raise
-
-    @property
-    def is_broken(self) -> bool:
-        """Whether the connection is gone, and the transaction with it."""
-        return self._connection.is_closed()
 
     async def commit(self) -> None:
         """Make all steps durable."""
@@ -263,10 +289,22 @@ class SteppedTransaction:
         """Undo all steps."""
         await self._connection.execute("ROLLBACK")
 
+    async def _say(self, statement: str) -> None:
+        try:
+            await self._connection.execute(statement)
+        except FAULTS as error:
+            self.is_broken = is_lost(error)
+            raise
+
 
 def is_lost(error: Exception) -> bool:
     """Whether the connection is gone, or the server did not answer in time."""
-    return isinstance(error, (OSError, asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError))
+    return isinstance(error, _LOST) and not isinstance(error, _MISUSED)
+
+
+def is_passing(error: BaseException | None) -> bool:
+    """Whether the same may succeed a little later."""
+    return isinstance(error, _PASSING) or (isinstance(error, Exception) and is_lost(error))
 
 
 def is_undone(error: Exception) -> bool:
@@ -283,6 +321,8 @@ def said(error: Exception) -> str:
     """An error's own words, without the details in which a server repeats the values it was given."""
     if isinstance(error, OSError):
         return _unreached(error)
+    if isinstance(error, asyncpg.InternalClientError):
+        return "the connection broke"  # its own words are about asyncpg's inner states
     words = getattr(error, "message", None) or str(error) or type(error).__name__
     return str(words).strip().rstrip(".")
 

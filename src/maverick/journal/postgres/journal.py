@@ -20,6 +20,8 @@ from maverick.journal.postgres.database import (
     SteppedTransaction,
     broken_constraint,
     database_name,
+    is_lost,
+    is_passing,
     is_undone,
     said,
 )
@@ -132,6 +134,7 @@ class PostgresJournal(SqlJournal):
 _ENDS = frozenset({"COMMIT", "ROLLBACK", "PREPARE TRANSACTION"})
 _CONTROL = _ENDS | {"BEGIN", "START TRANSACTION", "SAVEPOINT", "RELEASE"}
 """What the server says of statements that begin or end a transaction, or a part of it."""
+_LOST = "was lost in a tool's transaction, of which nothing has happened"
 
 
 class PostgresTransaction(Transaction):
@@ -170,10 +173,13 @@ class PostgresTransaction(Transaction):
             append = Append(self._lease, payloads, blobs=blobs)
             await self._step(lambda connection: write_entries(connection, append))
         except ToolError as error:
+            if self.lost is not None:
+                raise self.lost from error
             if error.cause is None:
                 raise ToolError(f"{error} Nothing has happened.") from error
             raise JournalError(
-                f"The transaction could not be committed: {error} Nothing has happened."
+                f"The transaction could not be committed: {error} Nothing has happened.",
+                retryable=is_passing(error.cause),
             ) from error
         await self._commit()
 
@@ -241,6 +247,8 @@ class PostgresTransaction(Transaction):
             except FAULTS as error:
                 if broken_constraint(error) == COMMIT_GUARD:
                     raise forbidden("COMMIT") from error
+                if is_lost(error) if self._steps is None else self._steps.is_broken:
+                    self.lost = self._database.error(_LOST, error)
                 raise ToolError(f"The database refused: {said(error)}.") from error
             finally:
                 self._note_end()
