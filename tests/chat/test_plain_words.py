@@ -29,7 +29,7 @@ SENTENCES = (
     "{}: that is all I know.",
     "My best guess is {}…",
 )
-LOWER = st.text(string.ascii_lowercase, min_size=2, max_size=9)
+LOWER = st.text(string.ascii_lowercase, min_size=5, max_size=9)
 TITLED = LOWER.map(str.capitalize)
 DIGITS = st.integers(100, 10**9).map(str)
 HEX = st.text("0123456789abcdef", min_size=6, max_size=32).filter(lambda text: not text.isalpha())
@@ -127,6 +127,7 @@ def test_any_text_is_told_in_letters_and_the_marks_of_sentences(text: str) -> No
         "अच्छा विचार है।",
         "- the first thing\n- the second thing",
         "You might want to watch YouTube on TV.",
+        "6 times 7 is 42, and it's 5 o'clock.",
     ],
 )
 def test_what_people_say_is_said(text: str) -> None:

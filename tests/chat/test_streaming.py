@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from chat import misbehaviour
 from chat.misbehaviour import CLAIMS, CODE, EMOJI, HARMLESS, IDS, IN_OTHER_WORDS, JARGON
 from maverick.chat.phrases import RESPONSE_LENGTH
-from maverick.chat.sentences import is_claim, may_claim
+from maverick.chat.sentences import is_claim
 from maverick.chat.streaming import SentenceFilter
 
 FORBIDDEN = re.compile(
@@ -134,13 +134,16 @@ def test_a_claim_is_not_said_nor_what_comes_after_it(claim: str) -> None:
 
 
 @pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize(
+    "asked", ["delete milk", "what is on my list?", "rename milk to oat milk", "remind me to call mum"]
+)
 @pytest.mark.parametrize("claim", IN_OTHER_WORDS)
-def test_a_claim_in_other_words_is_not_said_either(claim: str) -> None:
-    sent = SentenceFilter("")
-    sent.finish(f"{HARMLESS[0]} {claim}")
+def test_a_request_that_no_tool_has_heard_is_not_said_to_be_done_in_any_words(asked: str, claim: str) -> None:
+    sent = SentenceFilter(asked)
+    sent.finish(f"{HARMLESS[0]} {claim} Which one do you mean?")
 
     assert sent.claimed
-    assert sent.text == HARMLESS[0]
+    assert sent.text.removesuffix(" Which one do you mean?") == HARMLESS[0]
 
 
 @pytest.mark.requirement("CHAT-TRUTH")
@@ -167,11 +170,15 @@ def test_a_claim_in_other_words_is_not_said_either(claim: str) -> None:
         "Please tell me which one you mean.",
         "Which day is that?",
         "Dogs are loved by many people.",
+        "I apologize for the confusion.",
+        "You should take a break.",
+        "You've got this!",
+        "The Pomodoro technique is a way of working.",
+        "Enjoy your meeting!",
     ],
 )
-def test_offers_questions_and_denials_are_no_claims(sentence: str) -> None:
+def test_offers_questions_denials_and_general_statements_are_no_claims(sentence: str) -> None:
     assert not is_claim(sentence)
-    assert not may_claim(sentence)
 
 
 def test_what_another_tool_has_done_may_be_told_but_nothing_of_tasks() -> None:

@@ -51,6 +51,18 @@ async def test_the_exit_code_and_the_output_come_back() -> None:
     assert result.tool_calls[0].result == "3: /\noops\n"
 
 
+@pytest.mark.requirement("PROC-TOOL")
+async def test_a_tool_may_return_what_its_program_gave_as_it_is() -> None:
+    @tool
+    async def deploy(context: ToolContext) -> Any:
+        """Deploy it."""
+        return await context.run_program(["sh", "-c", "echo ok"])
+
+    result = await run([call("deploy"), "Done."], agent(deploy))
+
+    assert result.tool_calls[0].result == '{"exit_code":0,"output":"ok\\n"}'
+
+
 @pytest.mark.requirement("PROC-TOOL", "P9")
 async def test_a_program_is_given_no_key_unless_the_tool_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)

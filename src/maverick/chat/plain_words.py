@@ -18,37 +18,19 @@ _GAP = re.compile(
     r"—|–(?!\d)|…|\.{2,}|(?<=[^\x00-\x7f])[,;:!?()。、「」『』]|[,;:!?()。、「」『』](?=[^\x00-\x7f])"
 )
 """Stands between words without a space."""
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 _OPENING, _CLOSING = "\"'“‘„«(¿¡", "\"'”’»).,!?:;।"
 _BETWEEN_WORDS = frozenset("-–&")
 _LONGEST_WORD = 60
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’/-][^\W\d_]+)*")
 _PART = re.compile(r"['’/-]")
-_SPELT_SO = frozenset(
-    [
-        "AM",
-        "ASAP",
-        "ATM",
-        "BBQ",
-        "CV",
-        "DIY",
-        "EU",
-        "FYI",
-        "GP",
-        "OK",
-        "PDF",
-        "PM",
-        "PS",
-        "TV",
-        "UK",
-        "US",
-        "USA",
-        "iPad",
-        "iPhone",
-        "LinkedIn",
-        "PayPal",
-        "WhatsApp",
-        "YouTube",
-    ]
+_SPELT_SO = _set(
+    "AM ASAP ATM BBQ CV DIY EU FYI GP OK PDF PM PS TV UK US USA iPad iPhone LinkedIn PayPal WhatsApp YouTube"
 )
 _WITH_POINTS = frozenset(("a.m", "p.m", "e.g", "i.e"))
 _STANDS_ALONE = re.compile(
@@ -62,116 +44,24 @@ _LARGE = re.compile(r"\d{3,4}|\d{1,3}(?:,\d{3})+")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _HEAD = re.compile(r"\d{1,2}[.)]|[-•]")
 """Begins a line of a list."""
-_MONTHS = frozenset(
-    [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "jun",
-        "jul",
-        "aug",
-        "sep",
-        "sept",
-        "oct",
-        "nov",
-        "dec",
-    ]
+_MONTHS = _set(
+    "january february march april may june july august september october november december jan feb mar apr jun jul "
+    "aug sep sept oct nov dec"
 )
-_LABELS = frozenset(
-    ["code", "entry", "item", "line", "no", "nr", "number", "port", "status", "task", "version"]
-)
+_LABELS = _set("code entry item line no nr number port status task version")
 """A number after one of these names something."""
-_LEADS = frozenset(
-    [
-        "about",
-        "after",
-        "around",
-        "at",
-        "before",
-        "between",
-        "by",
-        "chapter",
-        "from",
-        "page",
-        "than",
-        "till",
-        "to",
-        "until",
-    ]
+_LEADS = _set(
+    "about after are around at before between by chapter equals from is makes page plus than till times to until was"
 )
 """A small number may follow, and end the sentence."""
-_DATES_LEAD = _MONTHS | frozenset(["by", "from", "in", "of", "since", "until"])
-_COUNTS_NOTHING = frozenset(
-    [
-        "again",
-        "and",
-        "are",
-        "as",
-        "back",
-        "because",
-        "but",
-        "for",
-        "from",
-        "has",
-        "have",
-        "if",
-        "in",
-        "is",
-        "it",
-        "on",
-        "or",
-        "so",
-        "that",
-        "the",
-        "this",
-        "to",
-        "was",
-        "were",
-        "when",
-        "with",
-        "yours",
-    ]
+_DATES_LEAD = _MONTHS | _set("by from in of since until")
+_COUNTS_NOTHING = _set(
+    "again and are as back because but for from has have if in is it on or so that the this to was were when with "
+    "yours"
 )
-_COUNTED = frozenset(
-    [
-        "books",
-        "calories",
-        "days",
-        "degrees",
-        "dollars",
-        "euros",
-        "grams",
-        "hours",
-        "kilometers",
-        "kilometres",
-        "meters",
-        "metres",
-        "miles",
-        "minutes",
-        "months",
-        "pages",
-        "people",
-        "pounds",
-        "seconds",
-        "steps",
-        "times",
-        "weeks",
-        "words",
-        "years",
-    ]
+_COUNTED = _set(
+    "books calories days degrees dollars euros grams hours kilometers kilometres meters metres miles minutes months "
+    "pages people pounds seconds steps times weeks words years"
 )
 """What people count in hundreds; a large number before anything else may be a code."""
 
@@ -252,7 +142,7 @@ def _is_number(words: Sequence[str], place: int) -> bool:
         return False
     if _YEAR.fullmatch(number) and (before in _DATES_LEAD or _SMALL.fullmatch(before)):
         return True
-    counts = after.isalpha() and after not in _COUNTS_NOTHING
+    counts = after.replace("'", "").isalpha() and after not in _COUNTS_NOTHING
     if _SMALL.fullmatch(number):
         return counts or before in _LEADS | _MONTHS or after in _WITH_POINTS
     return after in _COUNTED and _LARGE.fullmatch(number) is not None

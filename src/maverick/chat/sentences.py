@@ -84,23 +84,9 @@ _OFFERS = re.compile(
     r"\b(?:can|could|would|may|might|able to|if|once|when|whenever|want me to|like me to|help you|should i|shall i|please"
     r"|for example|such as|try|say|tell me|ask me|let me know)\b"
 )
-_OF_THE_LIST = re.compile(
-    r"^(?:(?:and|but|now|ok(?:ay)?|so|sure|then|well),? )*(?:"
-    r"(?:i|we)(?:'ve|'d| have| had)? (?!\w+n't\b|agree|am\b|appreciate|are\b|believe|cannot\b|do\b|enjoy|feel|guess|hope|know|like"
-    r"|love|mean|need|never\b|not\b|only\b|prefer|recommend|see(?: how| what| why|$)|suggest|suppose|think|understand|want|wish|wonder)\w"
-    r"|(?:all|both|each|everything|none|nothing|one (?:fewer|less)|only|these|they|those)\b"
-    r"|(?:it|that|this)(?: \w+)?(?:(?:'s| is| was) (?:away|back|due|gone|high|history|in|low|no|now|off|on|out|over|there|urgent|yours"
-    r"|\w+ed)\b| (?:goes|has|should do|stays|will|won't|went|worked)\b)"
-    r"|you(?:'ll|'ve| have| must| need| now| only| should| still| will| won't)\b"
-    r"|(?:the|your) (?:\w+ )?\w+(?:'s| (?:are|begins?|goes|had|has|have|is|now|remains?|starts?|stays?|was|went|were|will|\w+ed))\b"
-    r"|(?:(?:yes|yep|as \w+)\b,?|there,) .*(?:'s|\b(?:are|is|should|was|were|will))\b"
-    r"|(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow) (?:it|you)\b"
-    r"|(?:\w+[ :,]+){0,2}(?:away|bingo|check|off|out|ready|scratch|set)\b(?! \w+ \w+)"
-    r"|did (?:it|so|that|this)\b|scratch that\b|no \w+ (?:is|are|remain|left)\b"
-    r"|\w+(?: \w+)? (?:are|is|was|were) \w*(?:aid|aken|ed|ent|ept|et|old|one|ought|own|ut)$)"
-    r"|\byour (?:\w+ )*(?:appointment|deadline|meeting|plan|request)s?\b|\byou(?:'ll| will| won't) (?:be|find|get|have|see)\b"
+_POLITE = re.compile(
+    r"(?:absolutely|certainly|great|hello|hey|hi|hm|no problem|of course|ok(?:ay)?|oh|sorry|sure(?: thing)?|thanks?|thank you)"
 )
-"""Is about somebody or something that only a tool knows of: what the model did, what the user has, the thing just named."""
 _ABOUT_TASKS = re.compile(rf"\b(?:{_TASKS}|lists?)\b|[☐☑✓✔✅]")
 
 
@@ -154,7 +140,7 @@ def is_claim(sentence: str, *, elsewhere: bool = False) -> bool:
     return not elsewhere or _ABOUT_TASKS.search(said) is not None
 
 
-def may_claim(sentence: str) -> bool:
-    """Whether a sentence that is no claim by its words may be one by what it is about; a question or an offer is not."""
-    said = _QUOTED.sub("''", normalized(sentence).casefold().replace("’", "'")).strip(" \t\n-.!…*")
-    return not said.endswith("?") and not _OFFERS.search(said) and _OF_THE_LIST.search(said) is not None
+def is_statement(sentence: str) -> bool:
+    """Whether a sentence says that something is so, and does not ask, offer or greet."""
+    said = normalized(sentence).casefold().strip(" \t\n-.,!…*")
+    return not said.endswith("?") and not _OFFERS.search(said) and not _POLITE.fullmatch(said)

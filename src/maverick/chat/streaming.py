@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
+from functools import cached_property
 
 from msgspec.structs import replace
 
+from maverick.chat.matching import KNOWN_TASKS
+from maverick.chat.offline import Kind, meaning_of
 from maverick.chat.phrases import NOTHING_DONE, RESPONSE_LENGTH
 from maverick.chat.plain_words import words_of
-from maverick.chat.sentences import is_claim, may_claim, readable, split_off, unmarked, visible
+from maverick.chat.sentences import is_claim, is_statement, readable, split_off, unmarked, visible
+from maverick.chat.tables import now
 from maverick.chat.task_tools import TASK_TOOL_NAMES
 from maverick.loop import ToolOutcome, events
 from maverick.runtime.event_log import Listener
@@ -39,6 +43,7 @@ class SentenceFilter:
         """Whether the last turn claimed something without a tool call, which was left out."""
         self.is_held = False
         """Whether nothing is sent before the end, because what happened before the run was resumed is not known here."""
+        self._said = said
         self._theirs = words_of(said)
         self._tasks_called = False
         self._others_called = False
@@ -61,6 +66,15 @@ class SentenceFilter:
         self._is_full = False
         self._is_over = False
         self.claimed = False
+
+    @cached_property
+    def _is_request(self) -> bool:
+        """Whether something is to be done, which only a tool can do: whatever else the model says to it may be untrue."""
+        known = KNOWN_TASKS.set(())  # whoever streams these words elsewhere does not know the tasks
+        try:
+            return meaning_of(self._said, "", "", now().date()).kind is Kind.REQUEST
+        finally:
+            KNOWN_TASKS.reset(known)
 
     def feed(self, text: str) -> str:
         """Take in more of the model's words; returns those that can be sent by now."""
@@ -135,7 +149,7 @@ class SentenceFilter:
         elif sentence.lstrip().startswith(_DIVIDER):
             self._fence = _DIVIDER
         kept = "" if self._depth > 0 else readable(sentence, self._theirs)
-        if kept and not self._others_called and may_claim(kept):
+        if kept and not self._others_called and is_statement(kept) and self._is_request:
             self.claimed, kept = True, ""
         if self._left_out and kept[:1].islower():
             kept = ""  # it goes on with what was left out

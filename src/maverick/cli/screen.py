@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Self, TextIO
@@ -63,9 +64,7 @@ def point_nowhere(number: int) -> None:
         os.close(nowhere)
 
 
-_CONTROL = dict.fromkeys(
-    (*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-)
+_CONTROL = dict.fromkeys((*range(0x09), *range(0x0B, 0x20), 0x7F))
 _LONGEST_REMARK = 200
 
 _DIM, _RED, _BOLD = "2", "31", "1"
@@ -157,7 +156,9 @@ class Screen:
 
 def printable(text: str) -> str:
     """The text without control characters, lines and tabs aside."""
-    return text.translate(_CONTROL)
+    if text.isascii():
+        return text.translate(_CONTROL)
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", "", text)
 
 
 def whole_call(name: str, arguments: Mapping[str, Any]) -> str:

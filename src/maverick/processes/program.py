@@ -17,11 +17,10 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from errno import ENOSYS
 from pathlib import Path
 from typing import BinaryIO, NotRequired, Self, TypeAlias, TypedDict, Unpack
-
-from msgspec import Struct
 
 from maverick.config.programs import plain_environment
 from maverick.exceptions import ToolError
@@ -262,7 +261,8 @@ class Program:
         return json.loads(line) if line else {}
 
 
-class ProgramResult(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class ProgramResult:
     """What came of a program."""
 
     exit_code: int
