@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, get_close_matches
 
 from maverick.chat.offline.dates import take_timing
 from maverick.chat.offline.grammar import is_question, read_sentence
@@ -20,7 +20,7 @@ ABOUT = re.compile(
 TO_COME = " now"
 """The end of an answer that is not given yet: there is nothing to undo in it."""
 _HEAD = (
-    r"(?:actually|no|nope|nah|oops|whoops|oh|ah|argh|damn|ugh|wait|hang on|hold on|stop|sorry|(?:my )?apologies|pardon|my (?:bad|mistake)|correction|typo|"
+    r"(?:actually|no(?! (?:due|date|deadline|rush|hurry|idea|prob|problem|worries|way|priority)\b)|nope|nah|oops|whoops|oh|ah|argh|damn|ugh|wait|hang on|hold on|stop|sorry|(?:my )?apologies|pardon|my (?:bad|mistake)|correction|typo|"
     r"better|rather|well|hm+|uh|um|on second thoughts?|you know what|i(?:'m| am) (?:wrong|mistaken)|(?:the )?wrong(?: (?:day|date|one|time|name|priority|task))?|not that(?: one)?)"
 )
 HESITATION = pattern(rf"^(?:(?:{_HEAD}|(?:i )?(?:meant?|said|wanted)|make that|scratch that)\b[,.!:… ]+)+")
@@ -46,6 +46,7 @@ _TO_WHAT = pattern(
 _IS_FINE = pattern(
     r" (?:(?:is|was|would be|will be) (?:fine|enough|ok|okay|better|good)|will do|works)(?: for (?:it|that|me))?$"
 )
+_BESIDE = pattern(r"(?:the |a |one )?(?P<unit>day|week) (?:after|later|(?P<before>before|earlier|sooner))")
 _GRADE = pattern(r"^(high|medium|normal|low)$")
 _REGRET = frozenset(("oops", "whoops", "wrong", "incorrect", "mistake", "bad", "not", "isn't", "wasn't"))
 _REGRETTING = _REGRET | frozenset(
@@ -60,6 +61,10 @@ _NOT_SO = pattern(
     r"\W*(?:it|that|they|i|we)(?:'s| is| was| have| has|'ve| did| are)?(?:n't| not)\b(?! (?:an?|the|my|all|bad|so|that|too)\b)[\w', ]{0,30}\W*"
 )
 STILL_NEEDED = pattern(r"\W*(?:i|we) (?:do |still |will )*(?:need|want) (?:it|that|them|this|that one)\b.*")
+_CHANGED = re.compile(
+    r"(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w))+)' (?:to your list\. Anything|now has|as complete\.|from your tasks\.)"
+)
+_ADDED = re.compile(r"Got it! Added (?P<titles>'.+') to your list\. Anything else\?")
 
 
 def taken_back(said: str) -> str | None:
@@ -71,6 +76,17 @@ def taken_back(said: str) -> str | None:
 def is_taken_back(said: str) -> bool:
     """Whether something that was said just before is taken back: "no, forget it"."""
     return taken_back(said) == "" or _CHANGED_MIND.fullmatch(said.strip()) is not None
+
+
+def titles_changed(answered: str) -> list[list[str]]:
+    """The tasks that an answer says were changed: a list for each call, which has a line of its own unless it adds."""
+    made: list[list[str]] = []
+    for line in answered.splitlines():
+        if added := _ADDED.match(line):
+            made += [[title] for title in re.findall(r"'(.+?)'(?=, '| and '|$)", added["titles"])]
+        elif titles := _CHANGED.findall(line):
+            made.append(titles)
+    return made
 
 
 def follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | None:
@@ -86,7 +102,14 @@ def follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | No
     again = {"Got": "add", "Great": "complete"}.get(answered.partition(" ")[0].rstrip("!"))
     if more is not None and again and read_sentence(more["what"], answered, today) is None:
         return read_sentence(f"{again} {more['what']}", "", today)
-    return _changed(said, about["task"] or about["undated"], answered, today)
+    titles = [title for call in titles_changed(answered) for title in call]
+    if len(titles) < 2:
+        return _changed(said, about["task"] or about["undated"], answered, today)
+    if len(re.findall(r"\bdue\b", answered)) not in (0, len(titles)):
+        return None  # only some of them have a date: which of them are meant?
+    each = [_changed(said, title, answered, today) or [] for title in titles]
+    calls = [call for found in each for call in found if "title" not in call.arguments]
+    return calls if len(calls) == len(titles) else None
 
 
 def _is_regretted(said: str, answered: str) -> bool:
@@ -102,11 +125,15 @@ def _changed(said: str, task: str, answered: str, today: date) -> list[Requested
     """Another date, priority or title for the task."""
     plain = plain_end(said)
     correction = plain_request(HESITATION.sub("", plain))
+    if (beside := _BESIDE.fullmatch(_TO_WHAT.sub("", correction))) and not answered.startswith("Great!"):
+        days = (7 if beside["unit"].lower() == "week" else 1) * (-1 if beside["before"] else 1)
+        return [RequestedCall("update_task", {"task": task, "postpone_days": days})]
     wanted = _GRADE.sub(r"\1 priority", _IS_FINE.sub("", _TO_WHAT.sub("", correction)))
     priority, rest = take_priority(wanted)
     timing = take_timing(f"on {re.sub(r'^and ', '', rest)}" if rest else "", today)
     if re.sub(r"^on$", "", timing.rest):
-        is_named = answered.startswith("Got it!") or "a new title" in answered
+        is_plain = HESITATION.match(plain) or not (timing.due or priority)
+        is_named = is_plain and (answered.startswith("Got it!") or "a new title" in answered)
         title = _retitled(task, plain, correction) if is_named or answered.endswith(TO_COME) else None
         return [RequestedCall("update_task", {"task": task, "title": title})] if title else None
     change = {
@@ -126,6 +153,7 @@ _NOT_THAT = pattern(
 )
 _MADE = pattern(r"(?:make|change|rename) (?:it|that)(?: (?:to|into))? ")
 _I_MEAN = pattern(r",? (?:i (?:mean|meant)|sorry)$")
+_COUNTED = pattern(r"\d\S*(?: (?!more\b|extra\b|other\b|less\b|fewer\b)[a-z]+){0,3}|[a-z]+ \d+")
 _LINK = pattern(r"(?:for|to|with|from|about|at|in|of|on|the|my|a|an|and)")
 
 
@@ -140,8 +168,18 @@ def _retitled(title: str, said: str, correction: str) -> str | None:
     if other and (is_correction or f" {other['link']} " not in title):
         before, link, _ = title.rpartition(f" {other['link']} ")
         return f"{before}{link}{other['part']}" if link else f"{title} {correction}"
-    new = _I_MEAN.sub("", _MADE.sub("", correction)).split() if is_correction else []
+    is_certain = is_correction or _is_certain(title.split(), correction)
+    new = _I_MEAN.sub("", _MADE.sub("", correction)).split() if is_certain else []
     return replaced(title.split(), new) if 0 < len(new) < 6 else None
+
+
+def _is_certain(title: Sequence[str], part: str) -> bool:
+    """Whether a few words that do not say so can only correct a title: another number, or a word that was misspelt."""
+    if _COUNTED.fullmatch(part):
+        return " " in part or any(word[0].isdigit() for word in title)
+    words = [word.lower() for word in title[1:]]
+    is_new = " " not in part and part.lower() not in words
+    return is_new and bool(get_close_matches(part.lower(), words, cutoff=0.7))
 
 
 def replaced(title: Sequence[str], new: Sequence[str]) -> str | None:

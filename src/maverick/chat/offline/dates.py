@@ -25,9 +25,11 @@ _UNIT = r"(?:day|week|month|fortnight)s?"
 _NTH = rf"\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(_NTHS)}"
 _REPEATED = pattern(
     rf"(?:^|,?\s+)(?:daily|(?:bi-?)?weekly|monthly|yearly|annually|(?:on )?(?:weekdays|weekends|(?:{_DAY})s)|(?:once|twice|{_COUNT} times) an? \w+"
+    rf"|(?:every|each) (?:{_NTH})(?: (?:day )?of (?:the|each|every) month)?(?=\s*(?:$|[,.]|\bto\b))"
     rf"|(?:on )?(?:the (?:{_NTH}) of )?(?:every|each) (?:other |single |(?:{_NTH}) |(?:{_COUNT}) )?"
     rf"(?:day|week|weekday|weekend|month|year|hour|morning|afternoon|evening|night|{_DAY})s?(?:(?:,| and|, and) (?:{_DAY})s?)*)(?=\s|,|$)"
 )
+_MONTHLY = pattern(rf"(?:the|every|each) (?P<number>{_NTH})\b(?! (?:{_DAY}|day(?! of)|week|month|year))")
 _HOUR = rf"(?:\d{{1,2}}(?:[:.]\d{{2}})?|(?:half past |quarter (?:to|past) )?(?:{'|'.join(_COUNTS)}|\d{{1,2}}))(?:ish)?"
 _CLOCK = r"(?:\d{1,2}(?:[:.]\d{2})?\s*(?:-|–|to)\s*)?(?:(?:\d{1,2}(?:[:.]\d{2})?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\s*(?:am|pm|a\.m\.|p\.m\.|o'clock)|\d{1,2}:\d{2})"
 _ADDRESS = rf"\s+(?!(?:on|by|and|or|with|for|from|to|about|in|at|so|but|because|if|then|please|sharp|every|each|this|next|the|to(?:day|morrow|night)|daily|{_DAY}|{_SHORT_DAY}|{_MONTH})\b)[a-z]"
@@ -77,6 +79,7 @@ def take_timing(text: str, today: date) -> Timing:
             r"daily|(?:every|each) (?:single )?(?:day|morning|afternoon|evening|night)", said, re.IGNORECASE
         )
         days = [_next(day, today) for day in re.findall(_DAY, said.lower())]
+        days += filter(None, (_day_of_month(monthly, today) for monthly in _MONTHLY.finditer(said)))
         due = today if every_day else min(days, default=None)
     if due is None and re.match(r"in .+(?:hour|minute)", said):
         due = today
@@ -291,6 +294,10 @@ def _day_of_month(match: re.Match[str], today: date) -> date | None:
     return None
 
 
+def _of_next_month(match: re.Match[str], today: date) -> date | None:
+    return _day_of_month(match, _months_on(today.replace(day=1), 1))
+
+
 def _before_month(match: re.Match[str], today: date) -> date:
     month = next(n for n, name in enumerate(_MONTHS, start=1) if name.startswith(match["month"].lower()[:3]))
     return date(today.year + (month <= today.month), month, 1) - timedelta(days=1)
@@ -344,6 +351,7 @@ _FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
     (rf"in (?P<count>{_COUNT}) (?P<unit>{_UNIT})(?:['’]? time)?", _counted),
     (r"(?:the )?end of (?:the |this |(?P<next>next ))?week", _end_of_week),
     (r"(?:the )?(?:end|last day) of (?:the |this |(?P<next>next ))?month", _end_of_month),
+    (rf"(?:the )?(?P<number>{_NTH}) (?:day )?of next month", _of_next_month),
     (r"(?:the )?(?:beginning|start) of next week", _next_monday),
     (r"(?:sometime )?next week", _in_days(7)),
     (r"(?P<which>this|next|the) weekend", _weekend),
@@ -358,6 +366,9 @@ _FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
     ),
     (rf"before (?P<month>{_MONTH})", _before_month),
     (rf"(?:the )?(?:end|last day) of (?P<month>{_MONTH})", _last_of_month),
-    (rf"(?:on|by|for|to|before|until|till|make (?:it|that)) the (?P<number>{_NTH})", _day_of_month),
+    (
+        rf"(?:on|by|for|to|before|until|till|make (?:it|that)) the (?P<number>{_NTH})(?: of (?:the|this) month)?",
+        _day_of_month,
+    ),
 )
 """The forms of a date, the more telling ones first."""

@@ -75,7 +75,8 @@ def _command_in(text: str) -> str:
     if found is None:
         return ""
     if found[2]:
-        return found[2]
+        # How often was not understood, or it would not stand before the request any more.
+        return "" if re.match(r"(?:every|each)\b", text, re.IGNORECASE) else found[2]
     about = _ABOUT.match(text[: found.start(1)])
     named = about and (about["thing"] or about["lacking"])
     return re.sub(r"\b(?:it|that|them)\b", named, found[1], count=1) if named else found[1]
@@ -226,7 +227,7 @@ look_up:        [tell me ][do you know ]when('s| is| are| was| were| do i (need|
 look_up:        [tell me ]when i (need|have|must|should)[ to] {task}
 look_up:        (do i have|have i got|is there|are there|what about|how about|anything|something)[ (a|an|any|another)][ (task|tasks|thing|anything|something)][ (about|for|with|called|regarding|on)] (?!due\b){task}[ on (my|the) list]
 look_up:        (find|search|search for|look for|look up|where is|where's) {task}
-list:           [my ](tasks?|to-?dos?|list|to-?do list)[ (due|for|with|without) .+]
+list:           [my ](tasks?|to-?dos?|list|to-?do list)[ (due|for|with|without) (?!.*(:| (-|–) )).+]
 list:           (show|list|display|view|see|print|read|give|tell|find)[ me][ all| again]\b.*
 list:           [remind me ](what|which|how many|when)\b.*
 list:           [is there |are there |is |are |do i have |have i [got ]|did i ](any|any ?thing|something)\b.*
@@ -240,6 +241,7 @@ add_several:    (two|three|four|five|six|\d|some|a few|several) (things|tasks|to
 add:            [i('d like| would like| want| need) to ]{note}[ that][ i {must}]\b ?:? ?(?P<what>.*)
 add:            (make|set[ up]|start|open) (?P<what>[me ](a|an|another)\b.*\b(task|todo|to-do|reminder)\b.+)
 add:            [a |another ][new ](task|to-?do|to do|item|reminder) ?[:|,|-|called|named] ?{what}
+add:            [here's |here is ][a |the ][(new|next|another) ](one|entry|chore|job|errand)( ?:| -|,) {what}
 add:            [a ]new ?:? ?{what}
 add:            i('d like| would like| want| need) (a|another) (task|to-?do|reminder) {what}
 add:            [super |very |really ](?P<what>(urgent|important|high priority|low priority) ?(:|-) ?.+)
@@ -247,7 +249,7 @@ add:            (another|one more|the (next|other))( thing[ [that ](i|we) {must}
 add_dated:      (?P<when>today|tonight|tomorrow|this weekend|[on |for ](sun|mon|tues|wednes|thurs|fri|satur)day) ?(:|-) ?{what}
 add_placed:     (put|stick|pop|chuck|throw|pencil|slot|squeeze|get|jot) {what} (in|down|on)[ (?P<when>(for|on|by|at|as) .+)]
 add:            (chuck|stick|pop|throw|put|set|make|give me|i need|i want|send me) a (reminder|note)[ in] (for|to|about|of) {what}
-add:            i('d| would) like to be reminded (to|about|of) {what}
+add:            [i('d| would) like to |i want to ]be reminded (to|about|of) {what}
 add:            i (keep forgetting|always forget|still need|nearly forgot|almost forgot|mustn't forget|can't forget|better|had better|'d better|am supposed|'m supposed) [to ]{what}
 add:            (put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) (my|the|our|there)\b.*)
 add_whole:      remind (?!(me|us|to|that|about|of|on|at|every|myself)\b).+

@@ -10,7 +10,14 @@ from datetime import date
 from msgspec.structs import replace
 
 from maverick.chat.matching import KNOWN_TASKS
-from maverick.chat.offline.corrections import HESITATION, STILL_NEEDED, follow_up, is_taken_back, taken_back
+from maverick.chat.offline.corrections import (
+    HESITATION,
+    STILL_NEEDED,
+    follow_up,
+    is_taken_back,
+    taken_back,
+    titles_changed,
+)
 from maverick.chat.offline.dates import take_timing
 from maverick.chat.offline.grammar import Kind, small_talk
 from maverick.chat.offline.mentions import mark
@@ -48,14 +55,15 @@ _ASKED_WHICH = re.compile(
 _ASKED_IF_MEANT = re.compile(
     r"I couldn't find a task about '(?P<said>[^\n]*)' in your list\. Did you mean '(?P<task>[^\n]*)'\?$"
 )
-_ASKED_UNDO = re.compile(r"Shall I undo my last change, to '(?P<task>.*)'\?$")
-_CHANGES = re.compile(
-    r"(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w))+)' (?:to your list\. Anything|now has|as complete\.|from your tasks\.)"
-)
-"""The tasks that an answer says were changed."""
+_ASKED_UNDO = re.compile(r"Shall I undo my last change(?:, to '(?P<task>.*)')?\?$")
+_LAST = pattern(r"\b(?:last|previous)\b")
 _OBJECTS = pattern(
     r"\b(?:no|nope|nah|not|never|\w+n't|wrong|other|mean|meant|mistake|oops|wait|stop|hang on|why|huh|hmm+|forget|mind)\b"
 )
+_IS_TALK = pattern(
+    r"(?:i|i'm|we|you|he|she|they|there|what|who|how|where|when|thanks|hi|hello|hey|yes|yeah|yep|ok|okay|cool|great|nice|good|perfect|lol|haha|wow|tell|sing|write|help)\b"
+)
+"""How a remark begins that is about something else than the change before it."""
 _ASKED_WHETHER = re.compile(r"Shall I (?:add|mark|delete|change) '.*\?$", re.DOTALL)
 _MOVE = pattern(
     r"(?:postpone|delay|defer|put off|reschedule|snooze|push back|push|move) (?P<task>(?!.* (?:to|until|till) ).+?)"
@@ -93,7 +101,7 @@ def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meani
     if len(said) > _LONGEST:
         return Meaning(Kind.UNSUPPORTED)
     said, said_before = spelt(said), spelt(said_before[:_LONGEST])
-    return (
+    meaning = (
         _answer_to_question(said, answered, said_before, today)
         or _taken_back(said, answered, today)
         or _small_talk(said, answered)
@@ -104,6 +112,12 @@ def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meani
         or _objection(said, answered)
         or Meaning(Kind.UNSUPPORTED)
     )
+    undo = RequestedCall("undo_last_change", {})
+    made = titles_changed(answered)[::-1] if undo in meaning.calls and not _LAST.search(said) else ()
+    if len(made) < 2:
+        return meaning
+    undone = [RequestedCall("undo_last_change", {"about": titles[-1]}) for titles in made]
+    return Meaning(meaning.kind, [*undone, *(call for call in meaning.calls if call != undo)])
 
 
 def is_answer(said: str) -> bool:
@@ -115,7 +129,7 @@ def _taken_back(said: str, answered: str, today: date) -> Meaning | None:
     """What was just changed is undone, perhaps for something else: "scratch that, add eggs instead"."""
     is_gone = answered.startswith(("Great!", "I've removed"))
     rest = "" if is_gone and STILL_NEEDED.fullmatch(HESITATION.sub("", said)) else taken_back(said)
-    if rest is None or not _CHANGES.search(answered):
+    if rest is None or not titles_changed(answered):
         return None
     if change := follow_up(rest, answered, today):
         return Meaning(Kind.REQUEST, change)
@@ -125,6 +139,7 @@ def _taken_back(said: str, answered: str, today: date) -> Meaning | None:
 
 _IS_REASON = pattern(r"(?:because|since|cause|i|i'm|i've|it|it's|we|he|she|they|there|the|my)\b")
 _NOT_THAT = pattern(r"^not (?:the |my )?[\w ]+?, (?:but )?|,? not (?:the|my) [\w ]+$")
+_IT_WAS = pattern(r"(?:it|that) was (?=the |my )")
 _ALSO = pattern(r"(?:oh,? )?(?:and|also|plus) (?P<task>(?:the|my) .+)")
 _TOO = pattern(r"(?:oh,? )?(?P<task>.+?),? (?:too|as well|also)[.! ]*")
 
@@ -134,11 +149,11 @@ def _other_task(said: str, answered: str, said_before: str, today: date) -> Mean
     is_changed = answered.startswith(("Great! I've marked", "Updated!"))
     plain = plain_end(said)
     also = _ALSO.fullmatch(plain) or _TOO.fullmatch(said) if is_changed else None
-    task = also["task"] if also else _NOT_THAT.sub("", HESITATION.sub("", plain))
+    task = also["task"] if also else _NOT_THAT.sub("", _IT_WAS.sub("", HESITATION.sub("", plain)))
     if not (is_changed or _ASKED_DELETE.match(answered)) or (task == plain and not also):
         return None
     is_named = re.fullmatch(r"(?:the |my )?§0", mark(task, "", KNOWN_TASKS.get(), today).text)
-    if not (is_named or re.match(r"the |my ", task)):
+    if not (is_named or (re.match(r"the |my ", task) and not _IT_WAS.match(plain))):
         return None
     if understand(said, answered, today) or not take_timing(f"on {task}", today).rest:
         return None
@@ -160,11 +175,15 @@ def _small_talk(said: str, answered: str) -> Meaning | None:
 
 def _objection(said: str, answered: str) -> Meaning | None:
     """Whether to undo what was just changed: a few words that are not understood, but are no consent."""
-    changes = _CHANGES.findall(answered)
+    changes = titles_changed(answered)
     is_short = len(said.split()) < (12 if HESITATION.match(said) else 6)
-    if not changes or not is_short or said.endswith("?") or not _OBJECTS.search(said):
+    is_detail = (len(said.split()) < 5 or _IT_WAS.match(said)) and not _IS_TALK.match(said)
+    if not changes or not is_short or said.endswith("?") or not (is_detail or _OBJECTS.search(said)):
         return None
-    return Meaning(Kind.UNSURE, words=f"Shall I undo my last change, to '{changes[-1]}'?")
+    title = changes[-1][-1]
+    # A number that the user did not just say may be taken for a technical one.
+    to_what = "" if re.search(r"\d", title) else f", to '{title}'"
+    return Meaning(Kind.UNSURE, words=f"Shall I undo my last change{to_what}?")
 
 
 def _request(said: str, answered: str, today: date) -> Meaning | None:
@@ -235,7 +254,7 @@ def _answer_to_question(said: str, answered: str, said_before: str, today: date)
         meant = _completed(_about(said_before, asked["said"], today), asked["task"])
         offered = meant.calls if meant else ()
     elif asked := _ASKED_UNDO.search(answered):
-        offered = [RequestedCall("undo_last_change", {"about": asked["task"]})]
+        offered = [RequestedCall("undo_last_change", {"about": asked["task"]} if asked["task"] else {})]
     elif asked := _ASKED_WHETHER.search(answered):
         again = _asked_back(said_before, "", today)
         # A yes does what the question said, or nothing: the guess may have leant on what came before it.

@@ -25,7 +25,7 @@ from maverick.chat.offline.wording import (
 from maverick.providers.offline import RequestedCall
 
 _SENTENCE_END = pattern(
-    r"(?<=[.!?…])(?<!\b(?:Dr|Mr|Ms|St|No|vs)\.)(?<!\bMrs\.)(?<!\bProf\.)(?<!\b[a-z]\.)\s+(?=\S)|\n+"
+    r"(?<=[.!?…])(?<!^\d\.)(?<!\b(?:Dr|Mr|Ms|St|No|vs)\.)(?<!\bMrs\.)(?<!\bProf\.)(?<!\b[a-z]\.)\s+(?=\S)|\n+"
 )
 _CORRECTED = pattern(
     r"(?P<first>.+?)[,.;–-]*\s+(?:(?:no|oh|sorry|wait|actually)[,.! ]+)*(?:no wait|wait no|no actually|actually no|i mean|i meant|or rather|scratch that|sorry)[,.: ]+"
@@ -51,6 +51,8 @@ def _put_down(said: str, today: date) -> str:
     """What is to be written down, as a request: "I have a meeting on Monday, please add it"."""
     if not (down := _PUT_DOWN.fullmatch(said)) or is_question(down["what"]) or quoted(said):
         return said
+    if take_timing(f"{down['when'] or ''}", today).rest:
+        return said  # "remind me on Monday to …" says something of its own
     if any(mention.is_clear for mention in mark(down["what"], "", KNOWN_TASKS.get(), today).mentions):
         return said
     noted = _read_clauses(down["what"], "", today)
@@ -164,13 +166,16 @@ def _is_doubtful(call: RequestedCall, said: str) -> bool:
     return title not in quoted(said) and (has_two_dates or _NO_TITLE.search(title) is not None)
 
 
-_DATED = pattern(r"\b(?:(?:on|by) (?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow)\b")
+_DATED = pattern(
+    r"\b(?:(?:on|by) (?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|the \d{1,2}(?:st|nd|rd|th))|tomorrow|(?:day|week|days|weeks) (?:before|after))\b"
+)
 
 
 _NO_TITLE = pattern(
     r"(?<!\bMr)(?<!\bMs)(?<!\bDr)(?<!\bMrs)[.!?] +\w|\b(?:tasks?|to-?dos?|reminders?|deadline|due|priority|yesterday|already|my list|the list|please)\b|(?:^|\s)['\"“‘][^'\"”’]+['\"”’] +\w|: (?:i|we)\b|^(?:i|you|me|he|she|they)\b"
     r"|\b(?:to|the|a|an|of|from|my|or|not|really|very)$|\b(?:mark|make|set|move) (?:it|that|them)\b"
     r"|^(?:and|or|but|to|of|another|is|are|not|what|when|which|who|how|why|if|whether|day before|day after)\b|, (?:no|not|but|actually|wait|sorry)\b"
+    r"|^(?:(?:new|next|another|first|last|this) )*(?:one|1|entry)(?: ?[:,]| -) |\b(?:forget to|remind (?:to )?me)\b|^(?:every|each|\d+(?:st|nd|rd|th) to)\b"
     r"|^(?:note|description|comment|details?) (?:to|for) |\b(?:maybe|perhaps)\b|^(?:go|run|leave)(?:,|$)|^(?:admit|confess|say|be (?:nice|fine|honest))\b|[-,(] ?(?:high|medium|low|mon|tue|wed|thu|fri|sat|sun)\b"
     r"|^(?:also|both|it|them)\b|[,;]| - |\b(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day(?!'s)|(?:next|this) (?:week|month)|high|low|prio|urgent|i|i'm|we|we're|he|she|they|but|because|starting)\b|\bboth$|\b(?:instead of|at the latest|same (?:day|time|date|priority))\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
 )

@@ -205,7 +205,9 @@ class _Reader:
             and cues.PLAN.search(rest)
             and not re.search(r"\binstead\b", rest, re.IGNORECASE)
         )
-        return _Act("update_task", values, is_known and not is_plan)
+        # "My flight is on Sunday" says when the flight is, and not when to book it.
+        is_fact = "due_date" in values and cues.FACT.fullmatch(clause) is not None
+        return _Act("update_task", values, is_known and not (is_plan or is_fact))
 
     def _done(
         self, rest: str, tasks: Sequence[Task], values: dict[str, Any], marks: Sequence[Mention]

@@ -23,12 +23,12 @@ _PRIORITY = pattern(
 _LEVEL_ALONE = pattern(r"(?:^|,|\()\s*(high|low)\s*(?=$|,|\)|and\b)\)?")
 _POLITE = pattern(
     r"^(?:(?:please(?: to)?|pls|plz|kindly|yo|omg|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday|probably|plus|hmm+|uh|um|ah|oops|whoops|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.\s]+)*"
-    r"(?:may i ask\s+|(?:can|could|would|will|may) (?:you|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you to\s+|to\s+(?!finish|complete|close))|"
+    r"(?:may i ask\s+|(?:would|could) you be so kind (?:as )?to\s+|(?:can|could|would|will|may) (?:you|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you to\s+|to\s+(?!finish|complete|close))|"
     r"i want (?:you to\s+|that you\s+|to\s+(?!finish|complete|close))|i need you to\s+|let(?:'s| us| me)\s+(?!finish|complete|close|do\b)|go ahead and\s+|(?:i was wondering|i wonder|(?:it )?would be (?:great|nice|good)|i(?: would|'d| should) be (?:very )?grateful|i'd appreciate it) if you (?:(?:could|would)\s+)?)?(?:(?:please|pls|kindly|just|now|also|possibly)\s+)*"
 )
 _MIND = pattern(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ")
 _POLITE_END = pattern(
-    r"(?:[,.!?\s]+(?:please|pls|plz|for me|thanks|thank you|now|instead|mate|then|too|as well|already|finally|at last|actually|sorry|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers))+$"
+    r"(?:[,.!?\s]+(?:please|pls|plz|for me|thanks|thank you|now|instead|mate|then|too|as well|already|finally|at last|actually|to be (?:safe|sure)|just in case|sorry|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers))+$"
 )
 _END = re.compile(r"[\s.!?…]+$")
 _LIST_END = pattern(
@@ -92,6 +92,8 @@ _SLIPS = {
     r"\b(?:um+|uh+|erm+)\b,?\s*": "",
     r"(?<=\w),(?=[^\W\d])|\s+[/|]\s+": ", ",
     r"\bany more\b(?! \w+s\b)": "anymore",
+    r"^\s*\*+ ?(\w+(?: \w+){0,3})$|^(\w+) ?\*+$|^((?:the |my )?\w+(?: \w+)?),? i meant?[.! ]*$": r"i mean \1\2\3",
+    r"\b(remind|tell)(?=me\b)|^\s*(pls|plz|please|dont|don't)(?=(?:add|remind|mark|delete|remove|forget)\b)|^\s*(add|new|delete)(?=(?:task|todo|reminder)\b)": r"\1\2\3 ",
     r"\bits(?= (?:\w+ )?(?:urgent|important|due|done|for|on|high|low|finished|paid)\b)": "it's",
 }
 
