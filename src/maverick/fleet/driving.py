@@ -8,8 +8,8 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from temporalio import activity
@@ -31,7 +31,6 @@ from maverick.fleet.live import Broadcast
 from maverick.fleet.metrics import WorkerMetrics
 from maverick.fleet.request import RunRequest
 from maverick.fleet.store import FleetRecord, FleetState
-from maverick.fleet.takeover import Attempt, Takeover
 from maverick.fleet.workflows import DRIVE, Drive, DriveEnd
 from maverick.journal.records import ENDED, Approval, ApprovalStatus
 from maverick.loop import AgentDefinition, AgentResult, TerminateReason
@@ -62,8 +61,19 @@ class Offer(NamedTuple):
     """Whether each user has an executor of their own; else one serves all runs."""
 
 
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """One attempt at driving a run."""
+
+    run_id: str
+    token: bytes
+    signal: AbortSignal
+    context: contextvars.Context
+    task: asyncio.Task[Drive] | None = None
+
+
 class RunDriver:
-    """Drives the runs of one worker: those that Temporal gives it, and those of workers that are gone."""
+    """Drives the runs of one worker."""
 
     def __init__(
         self,
@@ -81,9 +91,7 @@ class RunDriver:
         self._agents = agents
         self._max_runs = max_runs
         self._metrics = metrics
-        self._attempts: set[Attempt] = set()
-        self._takeover = Takeover(fleet.temporal, fleet.store, worker, self._attempts, self._try)
-        self._queues: list[str] = []
+        self._attempts: dict[bytes, Attempt] = {}
         self._shared: dict[str, AgentExecutor] = {}
         self._draining = False
 
@@ -100,7 +108,7 @@ class RunDriver:
     @asynccontextmanager
     async def ready(self) -> AsyncIterator[list[str]]:
         """Open the executors that serve all runs of an agent; yields the task queues of what can be driven."""
-        queues = self._queues
+        queues = []
         async with AsyncExitStack() as stack:
             for name, offer in self._agents.items():
                 queues.append(self._fleet.queue_of(name))
@@ -119,26 +127,26 @@ class RunDriver:
         if not self._attempts:
             return
         reasons = await self._store.aborts(self._worker)
-        for attempt in self._attempts:
+        for attempt in self._attempts.values():
             if attempt.run_id in reasons:
                 attempt.signal.abort(reasons[attempt.run_id])
 
     def hand_over_run(self, run_id: str) -> None:
         """Leave one run at its next write point, if it is being driven."""
-        for attempt in self._attempts:
+        for attempt in self._attempts.values():
             if attempt.run_id == run_id:
                 attempt.signal.hand_over()
 
     def hand_over(self) -> None:
         """Take no more runs, and leave each at its next write point for another worker."""
         self._draining = True
-        for attempt in self._attempts:
+        for attempt in self._attempts.values():
             attempt.signal.hand_over()
 
     async def abandon(self) -> None:
         """Stop now, as if the process had died: what was not written is not written any more."""
         self._draining = True
-        for attempt in tuple(self._attempts):
+        for attempt in tuple(self._attempts.values()):
             try:
                 # A task that is cancelled ends its run, unless it has lost its lease.
                 await self._fleet.journal.claim(attempt.run_id)
@@ -146,16 +154,11 @@ class RunDriver:
                 log_failure(logging.WARNING, "run_not_fenced", error, {"run_id": attempt.run_id})
             if attempt.task is not None:
                 attempt.task.cancel()
-        await self._takeover.stop()
-
-    async def settle(self) -> None:
-        """Wait until no run is driven any more that was taken over; those that Temporal gave, it waits for itself."""
-        await self._takeover.settle()
 
     def beat(self) -> None:
         """Tell Temporal that the runs are being driven."""
-        for attempt in tuple(self._attempts):
-            attempt.beat()
+        for attempt in tuple(self._attempts.values()):
+            attempt.context.run(activity.heartbeat)
 
     # Driving ----------------------------------------------------------------------------------------------------
 
@@ -166,9 +169,8 @@ class RunDriver:
         assert info.workflow_id is not None  # noqa: S101 - only workflows ask for it
         if self.free <= 0:
             raise _again("The worker is at its limit of runs.", "worker_full", timedelta(milliseconds=100))
-        beat = partial(contextvars.copy_context().run, activity.heartbeat)
-        attempt = Attempt(info.workflow_id, info.task_token, AbortSignal(), beat)
-        self._attempts.add(attempt)
+        attempt = Attempt(info.workflow_id, info.task_token, AbortSignal(), contextvars.copy_context())
+        self._attempts[attempt.token] = attempt
         queued = info.started_time - info.current_attempt_scheduled_time
         self._metrics.queue_seconds.observe(max(queued.total_seconds(), 0))
         attempt.task = asyncio.create_task(self._try(attempt, queue))
@@ -178,20 +180,12 @@ class RunDriver:
                     return await asyncio.shield(attempt.task)
                 except asyncio.CancelledError:
                     if attempt.task.done():
-                        raise _again("The worker has stopped.", "worker_stopped", _AT_ONCE) from None
+                        break
                     # Temporal no longer wants this attempt. Its task is not cancelled: that would end the run.
                     attempt.signal.hand_over()
-        except ApplicationError:
-            if await self._takeover.is_taken(attempt):
-                activity.raise_complete_async()
-            raise
         finally:
-            self._attempts.discard(attempt)
-
-    async def take_over(self, most: int) -> None:
-        """Drive runs of workers that are gone, so many at most."""
-        taken = await self._takeover.take(self._queues, min(most, self.free))
-        self._metrics.taken_over.inc(taken)
+            del self._attempts[attempt.token]
+        raise _again("The worker has stopped.", "worker_stopped", _AT_ONCE)
 
     async def _try(self, attempt: Attempt, queue: str) -> Drive:
         """Drive a run; nothing of what went wrong is told to Temporal but its kind."""

@@ -1,9 +1,10 @@
 """How a worker shows that it is alive, and how it finds out about peers that are not.
 
 Each worker has a connection of its own to the database: it renews one row there, listens for what concerns its runs, and holds
-a lock of its own and that of the one worker that sweeps. A row that is not renewed is removed by one of the peers, which has all of
-them take over that worker's runs at once; sooner if its lock is free, since Postgres notices at once when a process is killed.
-All times are the database's. It is done in a thread of its own: a worker whose event loop is busy for some seconds is not dead.
+a lock of its own and that of the one worker that sweeps. A row that is not renewed is removed by one of the peers, which has
+Temporal give that worker's runs to others at once; sooner if its lock is free, since Postgres notices at once when a process is
+killed. All times are the database's. It is done in a thread of its own: a worker whose event loop is busy for some seconds is not
+dead.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ _UNREACHABLE = (
     "worker IS NULL AND (NOT EXISTS (SELECT FROM maverick.runs WHERE runs.run_id = fleet_runs.run_id) "
     f"OR NOT {_HAS_WORKER})"
 )
-IS_MINE = "regexp_replace(queue, '/[^/]*$', '') = $1"
+_MINE = "regexp_replace(queue, '/[^/]*$', '') = $1"
 """Whether a run is of the fleet $1: another may share the database."""
 
 
@@ -188,7 +188,7 @@ class FleetStore:
     async def users_waiting(self) -> list[str]:
         """The users who have runs that wait for others to end."""
         found = await self._fetch(
-            f"SELECT DISTINCT user_id FROM maverick.fleet_runs WHERE state = 'queued' AND {IS_MINE}",  # noqa: S608 - our own
+            f"SELECT DISTINCT user_id FROM maverick.fleet_runs WHERE state = 'queued' AND {_MINE}",  # noqa: S608 - our own
             self.queue,
         )
         return [row["user_id"] for row in found]
@@ -332,11 +332,20 @@ class FleetStore:
         """Remove a worker that leaves."""
         await self._fetch("DELETE FROM maverick.fleet_workers WHERE worker = $1", worker)
 
+    async def orphans(self) -> list[tuple[str, bytes]]:
+        """The runs whose worker is not there, and the tokens of its attempts."""
+        found = await self._fetch(
+            "SELECT run_id, token FROM maverick.fleet_runs WHERE worker IS NOT NULL AND state <> 'ended' "  # noqa: S608 - our own
+            f"AND {_MINE} AND NOT EXISTS (SELECT FROM maverick.fleet_workers w WHERE w.worker = fleet_runs.worker)",
+            self.queue,
+        )
+        return [(row["run_id"], row["token"]) for row in found]
+
     async def open_runs(self, *, settled_for: float, limit: int | None = None) -> list[FleetRecord]:
         """The runs that no worker drives and that have not changed for some seconds, those first that wait longest."""
         return await self._records(
             f"SELECT {_COLUMNS} FROM maverick.fleet_runs WHERE state IN ('started', 'parked') AND worker IS NULL "  # noqa: S608 - our own names
-            f"AND {IS_MINE} AND updated_at < now() - make_interval(secs => $2) ORDER BY state DESC, updated_at LIMIT $3",
+            f"AND {_MINE} AND updated_at < now() - make_interval(secs => $2) ORDER BY state DESC, updated_at LIMIT $3",
             self.queue,
             settled_for,
             limit,
@@ -346,7 +355,7 @@ class FleetStore:
         """How many runs have a workflow, and have not changed for some seconds."""
         found = await self._fetch(
             "SELECT count(*) AS runs FROM maverick.fleet_runs WHERE state IN ('started', 'parked') "  # noqa: S608 - our own
-            f"AND {IS_MINE} AND updated_at < now() - make_interval(secs => $2)",
+            f"AND {_MINE} AND updated_at < now() - make_interval(secs => $2)",
             self.queue,
             settled_for,
         )
@@ -357,7 +366,7 @@ class FleetStore:
         found = await self._fetch(
             "SELECT DISTINCT fleet_runs.run_id FROM maverick.approvals "  # noqa: S608 - our own
             "JOIN maverick.fleet_runs ON fleet_runs.run_id = split_part(approvals.run_id, '/', 1) "
-            f"WHERE approvals.status IN ('approved', 'denied') AND state = 'parked' AND worker IS NULL AND {IS_MINE}",
+            f"WHERE approvals.status IN ('approved', 'denied') AND state = 'parked' AND worker IS NULL AND {_MINE}",
             self.queue,
         )
         return [row["run_id"] for row in found]

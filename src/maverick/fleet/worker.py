@@ -33,7 +33,6 @@ from maverick.fleet.client import Fleet
 from maverick.fleet.driving import Offer, OwnDrive, RunDriver
 from maverick.fleet.liveness import Liveness
 from maverick.fleet.metrics import WorkerMetrics
-from maverick.fleet.orphans import Orphans
 from maverick.fleet.rates import shared_rates
 from maverick.fleet.schedules import Schedules, ScheduleWorkflow
 from maverick.fleet.workflows import HEARTBEAT, RunWorkflow, Workflows
@@ -52,8 +51,6 @@ _POLLERS = 2
 _NEXT_POLL = 0.02
 """Seconds that a poll has to find a run before the next begins."""
 _LOOK_AGAIN = 0.05
-_TAKEN_WITHIN = 1.0
-"""Seconds that workers have to take over the runs of one that is gone."""
 
 
 class Worker:
@@ -147,7 +144,7 @@ class Worker:
                 self._max_runs,
                 hear=self._hear,
                 on_connected=lambda: self._do(self._driver.look_for_aborts()),
-                on_gone=lambda: self._do(self._take_over()),
+                on_gone=lambda: self._do(self._workflows.take_over(self.metrics.taken_over.inc)),
             )
             self._liveness.start()
             try:
@@ -173,7 +170,7 @@ class Worker:
         try:
             await asyncio.wait([*working, *background], return_when=asyncio.FIRST_COMPLETED)
             self._driver.hand_over()
-            closing = asyncio.gather(*(worker.shutdown() for worker in workers), self._driver.settle())
+            closing = asyncio.gather(*(worker.shutdown() for worker in workers))
             background.append(asyncio.create_task(self._stopping_now.wait()))
             await asyncio.wait(
                 [closing, background[-1]], timeout=self._grace, return_when=asyncio.FIRST_COMPLETED
@@ -220,19 +217,6 @@ class Worker:
             ),
         ]
 
-    async def _take_over(self) -> None:
-        """See that the runs of workers that are gone go on."""
-        await self._share_out()
-        await self._workflows.watch_delivery()
-
-    async def _share_out(self) -> None:
-        """Have all workers, this one too, take over what workers that are gone have left; the rest is for Temporal."""
-        share = await Orphans(self.fleet.store).share()
-        if share:
-            await self.fleet.store.notify({"gone": share})
-            await asyncio.sleep(_TAKEN_WITHIN)
-            await self._workflows.release_orphans(self.metrics.taken_over.inc)
-
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT.total_seconds() / 4)
@@ -245,8 +229,9 @@ class Worker:
             if self._liveness is not None and self._liveness.sweeps:
                 thoroughly = looks % _THOROUGH == 0
                 if looks % _SWEEP == 0:
-                    await self._try(self._share_out())
-                    await self._try(self._workflows.sweep(thoroughly=thoroughly))
+                    await self._try(
+                        self._workflows.sweep(thoroughly=thoroughly, on_taken=self.metrics.taken_over.inc)
+                    )
                 if thoroughly:
                     await self._try(self._schedules.restore())
                 await self._try(self._workflows.release_undelivered())
@@ -266,8 +251,6 @@ class Worker:
             self._driver.broadcast.hear(message)
         elif "move" in message:
             self._driver.hand_over_run(message["move"])
-        elif isinstance(share := message.get("gone"), int) and self.is_ready:
-            self._do(self._driver.take_over(share))
         elif "abort" in message:
             self._do(self._driver.look_for_aborts())
         elif decided is not None and self._liveness is not None and self._liveness.sweeps:

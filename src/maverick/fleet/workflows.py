@@ -24,7 +24,6 @@ from temporalio.common import Priority, RetryPolicy, WorkflowIDConflictPolicy, W
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from maverick.fleet.connection import reaching_temporal
-from maverick.fleet.orphans import Orphan, Orphans
 from maverick.fleet.request import fairness_key
 from maverick.fleet.store import FleetRecord, FleetState, FleetStore
 
@@ -75,7 +74,7 @@ class Drive:
     """The queue of the workers that fit."""
 
 
-ELSEWHERE = Drive(DriveEnd.UNFIT)
+_ELSEWHERE = Drive(DriveEnd.UNFIT)
 """What ends the attempt of a worker that is gone. To fail it would take a second longer: Temporal times each retry, and its
 timers are as much as a second late."""
 
@@ -173,8 +172,12 @@ class Workflows:
 
     # Runs that are left behind ----------------------------------------------------------------------------------
 
-    async def sweep(self, *, thoroughly: bool) -> None:
-        """Make sure that every run continues; ``thoroughly`` lists all workflows even if Temporal has as many as it should."""
+    async def sweep(self, *, thoroughly: bool, on_taken: Callable[[], object]) -> None:
+        """Make sure that every run continues; ``thoroughly`` lists all workflows even if Temporal has as many as it should.
+
+        ``on_taken`` is called for each run that is taken from a worker that is gone.
+        """
+        await self.release_orphans(on_taken)
         await self.adopt(thoroughly=thoroughly)
         await _for_each(await self._store.decided(), self.wake)
         await self._store.forget_ended(days=_KEEP_DAYS)
@@ -207,21 +210,23 @@ class Workflows:
         await self.offer(await self._store.admit(user_id))
 
     async def release_orphans(self, on_taken: Callable[[], object]) -> None:
-        """Have Temporal give the runs of workers that are gone to others at once; ``on_taken`` is called for each."""
+        """Have Temporal give the runs of workers that are gone to others at once."""
 
-        async def release(orphan: Orphan) -> None:
+        async def release(orphan: tuple[str, bytes]) -> None:
+            run_id, token = orphan
             with reaching_temporal(or_not_found=True):
-                await self._temporal.get_async_activity_handle(task_token=orphan.token).complete(ELSEWHERE)
+                await self._temporal.get_async_activity_handle(task_token=token).complete(_ELSEWHERE)
                 on_taken()
+            await self.offer(await self._store.leave(run_id, token))
 
-        # First no one's, and then Temporal's: no worker takes a run over that another is about to be given.
-        await _for_each(await Orphans(self._store).free(), release)
+        await _for_each(await self._store.orphans(), release)
 
-    async def watch_delivery(self) -> None:
-        """Look whether workers have the runs that were just taken from one that is gone.
+    async def take_over(self, on_taken: Callable[[], object]) -> None:
+        """Have the runs of workers that are gone driven by others, and look whether those have them.
 
         A worker that is frozen, or cut off, still has polls at Temporal: they may be given what was just taken from it.
         """
+        await self.release_orphans(on_taken)
         for _ in range(_LOOKS):
             await asyncio.sleep(_NEXT_LOOK)
             await self.release_undelivered(settled_for=_NEXT_LOOK / 2)
@@ -252,7 +257,7 @@ class Workflows:
             with reaching_temporal(or_not_found=True):
                 await self._temporal.get_async_activity_handle(
                     workflow_id=run_id, run_id=None, activity_id=DRIVE
-                ).complete(ELSEWHERE)
+                ).complete(_ELSEWHERE)
         self._undelivered = begun
 
     @property
