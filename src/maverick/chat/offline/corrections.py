@@ -58,7 +58,7 @@ _REGRETTING = _REGRET | frozenset(
 )
 """The words in which a change is said to have been a mistake, and nothing more."""
 _NOT_SO = pattern(
-    r"\W*(?:it|that|they|i|we)(?:'s| is| was| have| has|'ve| did| are)?(?:n't| not)\b(?! (?:an?|the|my|all|bad|so|that|too)\b)[\w', ]{0,30}\W*"
+    r"\W*(?:it|that|they|i|we)(?:'s| is| was| have| has|'ve| did| are)?(?:n't| not)\b(?: (?:actually|quite|really))?(?: (?:complete|done|finished|ready|right|so|true|(?:bought|paid|read|sent|\w+ed) yet))?(?: yet)?(?:,? (?:sorry|though))?\W*"
 )
 STILL_NEEDED = pattern(r"\W*(?:i|we) (?:do |still |will )*(?:need|want) (?:it|that|them|this|that one)\b.*")
 _CHANGED = re.compile(
@@ -148,6 +148,9 @@ def _changed(said: str, task: str, answered: str, today: date) -> list[Requested
 _OTHER_PART = pattern(
     r"(?P<link>for|to|with|from|about|at|in) (?!(?:me|now|sure|real|example|it|that|this|them)\b)(?P<part>[\w']+(?: [\w']+){0,2})"
 )
+_FOR_WHOM = pattern(
+    r"(?:for|from|with) (?!(?:ever|good|nothing|once|sure|what|which|whom?|you)\b)[\w']+(?: [\w']+)?"
+)
 _NOT_THAT = pattern(
     r"(?:(?:it's|it is|that's|with|make it) )?(?P<part>[\w' ]+?),? not (?P<wrong>[\w' ]+)|not (?P<old>[\w']+(?: [\w']+)?)(?:,| but|, but) (?P<new>[\w' ]+)"
 )
@@ -165,7 +168,8 @@ def _retitled(title: str, said: str, correction: str) -> str | None:
         return swapped if swapped != title else None
     other = _OTHER_PART.fullmatch(correction)
     is_correction = HESITATION.match(said) or _MADE.match(said) or _I_MEAN.search(said)
-    if other and (is_correction or f" {other['link']} " not in title):
+    is_addition = _FOR_WHOM.fullmatch(correction) and other and f" {other['link']} " not in title
+    if other and (is_correction or is_addition):
         before, link, _ = title.rpartition(f" {other['link']} ")
         return f"{before}{link}{other['part']}" if link else f"{title} {correction}"
     is_certain = is_correction or _is_certain(title.split(), correction)
@@ -196,8 +200,7 @@ def replaced(title: Sequence[str], new: Sequence[str]) -> str | None:
                 edge += step
             return " ".join((*title[: min(place, edge)], *new, *title[max(place, edge) + 1 :]))
     alike = [n for n, word in enumerate(title) if n and _are_alike(word, new[0])] if len(new) == 1 else []
-    places = alike or ([1] if len(title) == 2 and begins_with_deed(title[0]) and len(new) == 1 else [])
-    return " ".join((*title[: places[0]], *new, *title[places[0] + 1 :])) if len(places) == 1 else None
+    return " ".join((*title[: alike[0]], *new, *title[alike[0] + 1 :])) if len(alike) == 1 else None
 
 
 def _are_alike(one: str, other: str) -> bool:

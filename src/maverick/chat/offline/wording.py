@@ -82,8 +82,8 @@ _FRAME = (
 _SHORT: dict[str, str] = dict(
     re.findall(
         r"(\w+)>(\S+)",
-        "tmrw>tomorrow tmr>tomorrow tmw>tomorrow 2moro>tomorrow 2day>today tdy>today tonite>tonight 2nite>tonight b4>before til>until "
-        "wknd>weekend cuz>because coz>because bc>because u>you dont>don't didnt>didn't havent>haven't hasnt>hasn't isnt>isn't wasnt>wasn't "
+        "tmrw>tomorrow tmr>tomorrow tmw>tomorrow 2moro>tomorrow 2day>today tdy>today tonite>tonight 2nite>tonight "
+        "wknd>weekend cuz>because dont>don't didnt>didn't havent>haven't hasnt>hasn't isnt>isn't wasnt>wasn't "
         "arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
     )
 )
