@@ -103,6 +103,47 @@ async def test_a_model_that_claims_something_without_a_tool_is_not_believed(data
     await parlour.aclose()
 
 
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize(
+    "claim", ["The priority went up.", "That is so now.", *misbehaviour.IN_OTHER_WORDS[::8]]
+)
+async def test_what_a_model_says_about_a_users_own_task_without_a_tool_is_not_believed(
+    claim: str, database: Database
+) -> None:
+    parlour = Parlour(database, client=ScriptedClient(lambda _: reply(claim)))
+    parlour.add("write the report", "water the plants")
+
+    for message in ("make the report urgent", "report!!", "what about the plants", "yes"):
+        if message == "yes":
+            parlour.runner = AgentRunner(
+                database.session,
+                parlour.server,
+                client=ScriptedClient(
+                    lambda request: (
+                        reply(claim)
+                        if request.messages[-1].content == "yes"
+                        else call("delete_task", task="report")
+                    )
+                ),
+            )
+            await parlour.say("the report can go")
+        result = await parlour.say(message)
+
+        assert result.response.startswith("I haven't looked at your list or changed it just now."), message
+    await parlour.aclose()
+
+
+@pytest.mark.requirement("004-G-FRIENDLY")
+async def test_a_model_may_talk_about_what_is_no_task(database: Database) -> None:
+    words = "Rome lies on the Tiber."
+    parlour = Parlour(database, client=ScriptedClient(lambda _: reply(words)))
+    parlour.add("write the report")
+
+    for message in ("tell me something about Rome", "where is Rome?", "I love Rome"):
+        assert (await parlour.say(message)).response == words
+    await parlour.aclose()
+
+
 @pytest.mark.requirement("CHAT-TRUTH", "004-ERRORS")
 async def test_everything_that_was_done_and_was_not_done_in_a_turn_is_told(database: Database) -> None:
     turn = calls(

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mappi
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from datetime import date
+from functools import partial
 from typing import Any
 
 import mcp_types as types
@@ -27,6 +28,7 @@ from maverick.chat.contract import (
 )
 from maverick.chat.database import SessionFactory, owned_session
 from maverick.chat.matching import KNOWN_TASKS
+from maverick.chat.offline import TaskModel
 from maverick.chat.prompt import CHAT_LIMITS, MESSAGE_LENGTH, REMEMBERED_MESSAGES, chat_agent
 from maverick.chat.reply import compose, explain
 from maverick.chat.streaming import FilteredEvents, SentenceFilter
@@ -104,11 +106,7 @@ class AgentRunner:
             make_meta=_caller,
         )
         self._toolsets = tuple(toolsets)
-        if client is None:
-            from maverick.chat.offline import TaskModel  # here, since a real model does without it
-
-            client = TaskModel()
-        self._shows_tasks = getattr(client, "needs_tasks", False)
+        client = client or TaskModel()
         self._max_tokens = request_defaults(client).config.max_tokens or 0
         self._thinks = model_info(client, model or own_model(client)).thinks
         self._executor = AgentExecutor(client, journal=journal)
@@ -160,10 +158,9 @@ class AgentRunner:
                 async with asyncio.timeout_at(deadline):
                     if not is_given:
                         await run_in_thread(self._check_message, context, message, request_id and run_id)
-                    if self._shows_tasks:
-                        KNOWN_TASKS.set(await run_in_thread(self._tasks_of, context.user_id))
+                    text = (await self.sentence_filter(context, message))()
+                    KNOWN_TASKS.set(text.tasks)
                     agent = await self.agent(context.user_id)
-                text = SentenceFilter(message)
                 events = FilteredEvents(text, pure_tools(agent), on_activity, filtered=filtered)
                 prompt = [*attachments, message] if attachments else message
                 return await self._run(agent, context, prompt, run_id, stop, text, events)
@@ -238,6 +235,11 @@ class AgentRunner:
             if len(self._agents) > _MOST_AGENTS:
                 self._agents.popitem(last=False)
         return agent
+
+    async def sentence_filter(self, context: AgentContext, message: str) -> Callable[[], SentenceFilter]:
+        """Makes what decides which of the model's words the user gets, by the tasks that they have now."""
+        tasks = await run_in_thread(self._tasks_of, context.user_id)
+        return partial(SentenceFilter, message, text_history(context), tasks)
 
     async def known_run(self, context: AgentContext, run_id: str) -> str:
         """The id under which the journal has a server's run: Maverick 0.1.0 kept it under a hash."""

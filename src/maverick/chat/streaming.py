@@ -6,7 +6,7 @@ leave the rest for what the tools did.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 
@@ -14,12 +14,14 @@ from msgspec.structs import replace
 
 from maverick.chat.matching import KNOWN_TASKS
 from maverick.chat.offline import Kind, meaning_of
+from maverick.chat.offline.mentions import mark
 from maverick.chat.phrases import NOTHING_DONE, RESPONSE_LENGTH
 from maverick.chat.plain_words import words_of
 from maverick.chat.sentences import is_claim, is_statement, readable, split_off, unmarked, visible
-from maverick.chat.tables import now
+from maverick.chat.tables import Task, now
 from maverick.chat.task_tools import TASK_TOOL_NAMES
 from maverick.loop import ToolOutcome, events
+from maverick.model import Message, Role
 from maverick.runtime.event_log import Listener
 
 _LEAD = RESPONSE_LENGTH // 2
@@ -34,9 +36,16 @@ _DIVIDER = "~~~"
 
 
 class SentenceFilter:
-    """Decides which of a run's words the user gets in answer to what they ``said``."""
+    """Decides which of a run's words the user gets.
 
-    def __init__(self, said: str) -> None:
+    Args:
+        said: The user's message.
+        history: The conversation before it.
+        tasks: The user's tasks.
+    """
+
+    def __init__(self, said: str, history: Sequence[Message] = (), tasks: Sequence[Task] = ()) -> None:
+        self.tasks = tasks
         self.text = ""
         """All that was sent."""
         self.claimed = False
@@ -44,6 +53,7 @@ class SentenceFilter:
         self.is_held = False
         """Whether nothing is sent before the end, because what happened before the run was resumed is not known here."""
         self._said = said
+        self._history = history
         self._theirs = words_of(said)
         self._tasks_called = False
         self._others_called = False
@@ -68,13 +78,21 @@ class SentenceFilter:
         self.claimed = False
 
     @cached_property
-    def _is_request(self) -> bool:
-        """Whether something is to be done, which only a tool can do: whatever else the model says to it may be untrue."""
-        known = KNOWN_TASKS.set(())  # whoever streams these words elsewhere does not know the tasks
+    def _needs_tool(self) -> bool:
+        """Whether only a tool can do or know what the user wants: whatever else the model says to it may be untrue."""
+        said, answered = (
+            next((each.content for each in reversed(self._history) if each.role is role), "")
+            for role in (Role.USER, Role.ASSISTANT)
+        )
+        known, today = KNOWN_TASKS.set(self.tasks), now().date()
         try:
-            return meaning_of(self._said, "", "", now().date()).kind is Kind.REQUEST
+            meaning = meaning_of(self._said, answered, said, today)
         finally:
             KNOWN_TASKS.reset(known)
+        # What a question is about is a task, or anything in the world.
+        if meaning.kind is Kind.REQUEST and any("about" not in call.arguments for call in meaning.calls):
+            return True
+        return any(each.is_clear for each in mark(self._said, "", self.tasks, today).mentions)
 
     def feed(self, text: str) -> str:
         """Take in more of the model's words; returns those that can be sent by now."""
@@ -149,7 +167,7 @@ class SentenceFilter:
         elif sentence.lstrip().startswith(_DIVIDER):
             self._fence = _DIVIDER
         kept = "" if self._depth > 0 else readable(sentence, self._theirs)
-        if kept and not self._others_called and is_statement(kept) and self._is_request:
+        if kept and not self._others_called and is_statement(kept) and self._needs_tool:
             self.claimed, kept = True, ""
         if self._left_out and kept[:1].islower():
             kept = ""  # it goes on with what was left out

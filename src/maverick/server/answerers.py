@@ -14,7 +14,7 @@ from pydantic_core import to_jsonable_python
 from maverick.agents.conversations import result_so_far
 from maverick.chat import AgentRunner, AnswerTimeoutError
 from maverick.chat.runner import pure_tools, text_history, tool_call_record
-from maverick.chat.streaming import FilteredEvents, SentenceFilter
+from maverick.chat.streaming import FilteredEvents
 from maverick.chat.tables import TASKS_AGENT, storable
 from maverick.exceptions import (
     AgentError,
@@ -134,7 +134,8 @@ class TaskChat:
     async def filter(self, job: AnswerJob) -> Filter:
         """Pass on whole sentences, and no words that a tool's answer takes the place of."""
         pure = pure_tools(await self.runner.agent(job.user_id))
-        return lambda publish: FilteredEvents(SentenceFilter(job.message), pure, publish).put
+        text = await self.runner.sentence_filter(job.context, job.message)
+        return lambda publish: FilteredEvents(text(), pure, publish).put
 
     async def aclose(self) -> None:
         """Close the connections to tool servers."""

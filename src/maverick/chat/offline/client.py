@@ -48,9 +48,6 @@ class TaskModel(OfflineClient):
         pace: Seconds between two words of a stream.
     """
 
-    needs_tasks = True
-    """It is told the user's tasks (``KNOWN_TASKS``), to recognize them in what is said."""
-
     def answer(self, turn: Turn) -> str | Sequence[RequestedCall]:
         """What the task tools said, which is written for the user; else the tools to call, or words."""
         said = [_message(each) for each in turn.finished]
