@@ -42,7 +42,7 @@ async def test_runs_whose_worker_is_killed_or_frozen_go_on_elsewhere_and_do_noth
 async def test_runs_outlive_everything_that_fails_in_a_fleet(
     postgres_url: str, tmp_path: Path, record_property: RecordProperty
 ) -> None:
-    server = LastingServer(tmp_path / "temporal.db")
+    server = LastingServer()
     try:
         journal = PostgresJournal(postgres_url)
         async with await Fleet.connect(temporal=server.address, journal=journal) as fleet:

@@ -213,6 +213,24 @@ async def test_every_commit_is_synced_to_the_disk_even_if_the_server_would_rathe
 # Connections ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("commits", [True, False])
+async def test_what_a_tool_sets_on_its_connection_reaches_nobody_else(
+    postgres_url: str, commits: bool
+) -> None:
+    async with PostgresJournal(postgres_url, pool_size=2) as journal:
+        lease = await journal.create(record(), notes("one"))
+        async with journal.transaction(lease) as transaction:
+            await transaction.execute("SET search_path TO nowhere")
+            await transaction.execute("SELECT pg_advisory_lock(7)")
+            if commits:
+                await transaction.commit(notes("two"))
+
+        shown = [await journal.database.fetch("SHOW search_path") for _ in range(4)]
+
+        assert {row["search_path"] for (row,) in shown} == {'"$user", public'}
+        assert await journal.database.fetch("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'") == []
+
+
 async def test_a_connection_that_broke_while_nobody_used_it_is_replaced(postgres_url: str) -> None:
     async with PostgresJournal(postgres_url) as journal:
         lease = await journal.create(record(), notes("one"))

@@ -25,11 +25,11 @@ from maverick.journal.postgres.database import FAULTS
 from maverick.journal.postgres.schema import FLEET_CHANNEL
 from maverick.runtime.event_log import log_failure
 
-_RENEWS = 0.5
+_RENEWS = 0.25
 """Seconds between two signs of life."""
 _STALE = 2.0
 """Seconds without one after which a worker is given up."""
-_HUNG_UP = 1.0
+_HUNG_UP = 0.5
 """The same if its connection has ended as well. A worker that is alive has connected again by then."""
 _STEADY = 2.0
 """Seconds for which a worker has to have been in touch before it judges its peers."""

@@ -131,7 +131,13 @@ class PostgresDatabase:
         async def give_back() -> None:
             self._tools.release()
             with suppress(*FAULTS):  # a connection that is gone cannot be given back, and need not be
-                await pool.release(connection, timeout=self._timeout)
+                try:
+                    await connection.reset(timeout=self._timeout)  # a tool may have changed the session
+                except BaseException:
+                    connection.terminate()
+                    raise
+                finally:
+                    await pool.release(connection, timeout=self._timeout)
 
         try:
             await connection.execute(_DURABLE)
@@ -222,7 +228,9 @@ class PostgresDatabase:
         """The pool, of a database with the newest tables."""
         async with self._opening:
             if self._pool is None:
-                pool = await asyncpg.create_pool(**self._settings, min_size=0, max_size=self._pool_size)
+                pool = await asyncpg.create_pool(
+                    **self._settings, min_size=0, max_size=self._pool_size, reset=_left_as_it_is
+                )
                 try:
                     async with pool.acquire(timeout=self._timeout) as connection:
                         await migrate(connection, self._name)
@@ -238,6 +246,10 @@ class PostgresDatabase:
                 await pool.close()
         except FAULTS:
             pool.terminate()
+
+
+async def _left_as_it_is(_: Connection) -> None:
+    """What a reader does to a connection that it gives back: a query changes nothing, so no reset is asked of the server."""
 
 
 class SteppedTransaction:
