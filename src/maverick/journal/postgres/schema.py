@@ -36,6 +36,10 @@ class Connection(SqlConnection, Protocol):
         """Whether the connection is gone."""
         ...
 
+    async def reset(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109 - asyncpg's own
+        """Make the session what it was at its beginning."""
+        ...
+
     async def close(self) -> None:
         """Say goodbye to the server."""
         ...
