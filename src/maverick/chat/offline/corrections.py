@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from datetime import date
 from difflib import SequenceMatcher, get_close_matches
+from typing import Any
 
-from maverick.chat.offline.dates import take_timing
+from maverick.chat.offline.dates import one_date, take_timing, without_old_date
 from maverick.chat.offline.grammar import is_question, read_sentence
 from maverick.chat.offline.wording import begins_with_deed, pattern, plain_end, plain_request, take_priority
 from maverick.providers.offline import RequestedCall
@@ -40,11 +41,11 @@ _CHANGED_MIND = pattern(
     rf"(?:(?:{_HEAD}|or|please)\b[,.! ]*)*(?:no|wait|just kidding|leave it|keep it|not)(?:[,.! ]+(?:please|thanks|actually|sorry|yet))*[.! ]*"
 )
 _TO_WHAT = pattern(
-    r"^(?:(?:(?:just )?(?:make|change|set|move|push|mark|give|leave|keep|put|bring) (?:it|that|this|them)(?: back)?|go back|let's (?:say|do|make it)|(?:it |that )?(?:should|was supposed to) (?:be|have been))"
-    r"(?: to| for| on| by| as| at| a)? |(?:it's|it is|that's)(?: for| on| due)? |(?:for|on|by|to|due|until|as)(?: on| by)? )"
+    r"^(?:(?:(?:just )?(?:make|change|set|move|push|mark|give|leave|keep|put|bring|lower|raise|bump|drop) (?:it|that|this|them)(?: back| up| down)?|go back|let's (?:say|do|make it)|(?:it |that )?(?:should|was supposed to|has to|must|needs to) (?:be|have been)(?: done| finished| ready| sent| paid)?)"
+    r"(?: to| for| on| by| as| at| a)? |(?:it's|its|it is|that's|is)(?: for| on| due)? |(?:the )?(?:due(?: date)?|deadline|date)(?: is| by| on)?[: ]+|(?:for|on|by|to|due|until|as)(?: on| by)? )"
 )
 _IS_FINE = pattern(
-    r" (?:(?:is|was|would be|will be) (?:fine|enough|ok|okay|better|good)|will do|works)(?: for (?:it|that|me))?$"
+    r",? (?:if (?:possible|i can|you can)|ideally|at the latest|i meant?|as (?:the |a )?(?:deadline|due date|date)|then|(?:is|was|would be|will be) (?:fine|enough|ok|okay|better|good)|will do|works)(?: for (?:it|that|me))?$"
 )
 _BESIDE = pattern(r"(?:the |a |one )?(?P<unit>day|week) (?:after|later|(?P<before>before|earlier|sooner))")
 _GRADE = pattern(r"^(high|medium|normal|low)$")
@@ -96,13 +97,15 @@ def follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | No
         return None
     if not answered.endswith(TO_COME) and _is_regretted(said, answered):
         return [RequestedCall("undo_last_change", {})]
+    titles = [title for call in titles_changed(answered) for title in call]
+    if change := revised(said, answered, today):
+        return change
     more = re.fullmatch(
         r"(?:oh,? )?(?:and|also|plus|and also) (?P<what>(?!\d+$).+)", plain_end(said), re.IGNORECASE
     )
     again = {"Got": "add", "Great": "complete"}.get(answered.partition(" ")[0].rstrip("!"))
     if more is not None and again and read_sentence(more["what"], answered, today) is None:
         return read_sentence(f"{again} {more['what']}", "", today)
-    titles = [title for call in titles_changed(answered) for title in call]
     if len(titles) < 2:
         return _changed(said, about["task"] or about["undated"], answered, today)
     if len(re.findall(r"\bdue\b", answered)) not in (0, len(titles)):
@@ -123,26 +126,63 @@ def _is_regretted(said: str, answered: str) -> bool:
 
 def _changed(said: str, task: str, answered: str, today: date) -> list[RequestedCall] | None:
     """Another date, priority or title for the task."""
+    if change := _valued(said, task, answered, today):
+        return change
     plain = plain_end(said)
     correction = plain_request(HESITATION.sub("", plain))
-    if (beside := _BESIDE.fullmatch(_TO_WHAT.sub("", correction))) and not answered.startswith("Great!"):
+    timing = take_timing(take_priority(correction)[1], today)
+    is_plain = HESITATION.match(plain) or not (timing.due or take_priority(correction)[0])
+    is_named = is_plain and (answered.startswith("Got it!") or "a new title" in answered)
+    title = _retitled(task, plain, correction) if is_named or answered.endswith(TO_COME) else None
+    return [RequestedCall("update_task", {"task": task, "title": title})] if title else None
+
+
+def revised(said: str, answered: str, today: date) -> list[RequestedCall] | None:
+    """Another date or priority for the one task that the answer before was about."""
+    about = ABOUT.match(answered)
+    if about is None or len([title for call in titles_changed(answered) for title in call]) > 1:
+        return None
+    return _valued(said, about["task"] or about["undated"], answered, today)
+
+
+def _valued(said: str, task: str, answered: str, today: date) -> list[RequestedCall] | None:
+    """Another date or priority for the task, perhaps with the reason for it; every clause is one or the other."""
+    correction = plain_request(HESITATION.sub("", plain_end(said)))
+    change: dict[str, Any] = {}
+    for clause in _CLAUSE.split(without_old_date(one_date(correction))):
+        if values := _values(clause, answered, today):
+            change |= values
+        elif not change or not _WHY.fullmatch(clause):
+            return None
+    return [RequestedCall("update_task", {"task": task, **change})] if change else None
+
+
+def _values(clause: str, answered: str, today: date) -> dict[str, Any] | None:
+    """The values that a clause consists of; ``None`` if it says anything else."""
+    wanted = _IS_FINE.sub("", _TO_WHAT.sub("", plain_request(HESITATION.sub("", clause))))
+    if (beside := _BESIDE.fullmatch(wanted)) and not answered.startswith("Great!"):
         days = (7 if beside["unit"].lower() == "week" else 1) * (-1 if beside["before"] else 1)
-        return [RequestedCall("update_task", {"task": task, "postpone_days": days})]
-    wanted = _GRADE.sub(r"\1 priority", _IS_FINE.sub("", _TO_WHAT.sub("", correction)))
-    priority, rest = take_priority(wanted)
+        return {"postpone_days": days}
+    priority, rest = take_priority(_GRADE.sub(r"\1 priority", wanted))
     timing = take_timing(f"on {re.sub(r'^and ', '', rest)}" if rest else "", today)
     if re.sub(r"^on$", "", timing.rest):
-        is_plain = HESITATION.match(plain) or not (timing.due or priority)
-        is_named = is_plain and (answered.startswith("Got it!") or "a new title" in answered)
-        title = _retitled(task, plain, correction) if is_named or answered.endswith(TO_COME) else None
-        return [RequestedCall("update_task", {"task": task, "title": title})] if title else None
-    change = {
+        return None
+    values = {
         "priority": priority,
         "due_date": timing.due and timing.due.isoformat(),
         "description": timing.note,
     }
-    change = {name: value for name, value in change.items() if value}
-    return [RequestedCall("update_task", {"task": task, **change})] if change else None
+    return {name: value for name, value in values.items() if value}
+
+
+_CLAUSE = pattern(
+    r"\s*[,;.!–-]+\s+(?:(?:and|but|so|as|because|since)\s+)?|\s+(?:and|but|so|because|since|cause|cos)\s+"
+)
+_WHY = pattern(
+    r"(?!.*\b(?:if|unless|add|also|delete|remove|remind|mark|maybe|perhaps|or)\b|.*\?)"
+    r"(?:(?:he|she|they|it|it's|its|that|there|i|i'm|i've|we|we're|on \w+ (?:it|he|she|they|i|we)|(?:my|our|the|his|her) \w+|\w+day)\b.+|no (?:rush|hurry|excuses|worries))"
+)
+"""Why a value is as it is."""
 
 
 _OTHER_PART = pattern(

@@ -64,7 +64,7 @@ _IS_TALK = pattern(
     r"(?:i|i'm|we|you|he|she|they|there|what|who|how|where|when|thanks|hi|hello|hey|yes|yeah|yep|ok|okay|cool|great|nice|good|perfect|lol|haha|wow|tell|sing|write|help)\b"
 )
 """How a remark begins that is about something else than the change before it."""
-_ASKED_WHETHER = re.compile(r"Shall I (?:add|mark|delete|change) '.*\?$", re.DOTALL)
+_ASKED_WHETHER = re.compile(r"Shall I (?:add|mark|change) '.*\?$", re.DOTALL)
 _MOVE = pattern(
     r"(?:postpone|delay|defer|put off|reschedule|snooze|push back|push|move) (?P<task>(?!.* (?:to|until|till) ).+?)"
     r"(?: (?:back|out|forward|off))?(?: (?:by )?(?:a|an|another|\w+) (?:more )?(?:day|week|month)s?(?: \w+)?)?"
@@ -79,7 +79,6 @@ _IS_COMMAND = pattern(r"(?:change|set|update|move|rename|make (?:the|my|it)) ")
 _QUESTIONS: Mapping[str, str] = {
     "add_task": "Shall I add '{title}' to your list?",
     "complete_task": "Shall I mark '{task}' as complete?",
-    "delete_task": "Shall I delete '{task}'?",
     "update_task": "Shall I change '{task}'?",
 }
 _ASKED_TITLE = "Could you provide more details about what the task is?"
@@ -140,6 +139,8 @@ def _taken_back(said: str, answered: str, today: date) -> Meaning | None:
 _IS_REASON = pattern(r"(?:because|since|cause|i|i'm|i've|it|it's|we|he|she|they|there|the|my)\b")
 _NOT_THAT = pattern(r"^not (?:the |my )?[\w ]+?, (?:but )?|,? not (?:the|my) [\w ]+$")
 _IT_WAS = pattern(r"(?:it|that) was (?=the |my )")
+_NOT_THESE = pattern(r"not (?P<task>[\w ]+)(?:,? (?:only|just|but) [\w ]+)?")
+_MEANT = pattern(r"\bmeant?\b")
 _ALSO = pattern(r"(?:oh,? )?(?:and|also|plus) (?P<task>(?:the|my) .+)")
 _TOO = pattern(r"(?:oh,? )?(?P<task>.+?),? (?:too|as well|also)[.! ]*")
 
@@ -148,8 +149,20 @@ def _other_task(said: str, answered: str, said_before: str, today: date) -> Mean
     """The change that was just made, for another task: "no, I meant the plants", or "and the plants"."""
     is_changed = answered.startswith(("Great! I've marked", "Updated!"))
     plain = plain_end(said)
+    changed = [title for titles in titles_changed(answered) for title in titles]
+    meant = HESITATION.sub("", plain)
+    if denied := _NOT_THESE.fullmatch(meant):
+        mentions = mark(denied["task"], "", KNOWN_TASKS.get(), today).mentions
+        titles = [task.title for mention in mentions for task in mention.tasks]
+        if titles and {*titles} < {*changed}:
+            return Meaning(
+                Kind.REQUEST, [RequestedCall("undo_last_change", {"about": title}) for title in titles]
+            )
+    instead = understand(meant, "", today) if is_changed and _MEANT.search(plain[: -len(meant)]) else None
+    if instead and not any(call.arguments.get("task", "") in ("", *changed) for call in instead):
+        return Meaning(Kind.REQUEST, [RequestedCall("undo_last_change", {}), *instead])
     also = _ALSO.fullmatch(plain) or _TOO.fullmatch(said) if is_changed else None
-    task = also["task"] if also else _NOT_THAT.sub("", _IT_WAS.sub("", HESITATION.sub("", plain)))
+    task = also["task"] if also else _NOT_THAT.sub("", _IT_WAS.sub("", meant))
     if not (is_changed or _ASKED_DELETE.match(answered)) or (task == plain and not also):
         return None
     is_named = re.fullmatch(r"(?:the |my )?§0", mark(task, "", KNOWN_TASKS.get(), today).text)
@@ -197,6 +210,8 @@ def _asked_back(said: str, answered: str, today: date) -> Meaning | None:
     if moved := _MOVE.fullmatch(plain_request(said)):
         return Meaning(Kind.UNSURE, words=f"Which day shall I move '{moved['task']}' to?")
     guess = _guess(said, answered, today)
+    if len(guess) == 1 and guess[0].tool_name == "delete_task":
+        return Meaning(Kind.REQUEST, guess)  # the tool asks itself
     question = _QUESTIONS.get(guess[0].tool_name) if len(guess) == 1 else None
     if question is None:
         return None
@@ -268,11 +283,13 @@ def _answer_to_question(said: str, answered: str, said_before: str, today: date)
 
 def _decided(said: str, calls: Sequence[RequestedCall]) -> Meaning | None:
     words = plain_request(said)
-    if _YES.fullmatch(said.strip()):
+    deed = str(calls[0].arguments.get("operation", calls[0].tool_name))
+    if _YES.fullmatch(said.strip()) and (deed.startswith("delete") or not _DELETES.search(said)):
         return Meaning(Kind.REQUEST, calls)
     return Meaning(Kind.DECLINED) if _NO.fullmatch(words) or is_taken_back(said) else None
 
 
+_DELETES = pattern(r"\b(?:delete|remove)\b")
 _RATHER = pattern(
     r"(?:(?:hmm+|oh|no|nope|nah|actually|wait|never ?mind|stop|(?:please )?(?:don't|do not)(?: delete| remove| do)?(?: it| that| them)?|i(?:'ve)? changed my mind|"
     r"just|only|rather|instead|keep it|but)\b[,.!; ]*)+(?P<instead>\w.+)"

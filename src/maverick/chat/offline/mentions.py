@@ -69,10 +69,15 @@ _TOGETHER = pattern(
 )
 
 
+_IS = pattern(r"'s|'re| (?:is|are|was|were|has|have|stays?|needs?|can|will)\b")
+
+
 def _joined(text: str, mentions: list[Mention]) -> Marked:
     """Tasks that are enumerated are one mention."""
 
     def join(found: re.Match[str]) -> str:
+        if text[: found.start()].strip() and "and" not in found[2] and _IS.match(text[found.end() :]):
+            return found[0]  # "I bought the milk, the plants are still dry"
         each = [mentions[int(found[1])], *(mentions[int(n)] for n in re.findall(r"§(\d+)", found[2]))]
         mentions[int(found[1])] = Mention(
             [task for mention in each for task in mention.tasks],

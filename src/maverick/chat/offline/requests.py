@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from maverick.chat.matching import KNOWN_TASKS
-from maverick.chat.offline.corrections import ABOUT, TO_COME, follow_up, is_taken_back
+from maverick.chat.offline.corrections import ABOUT, TO_COME, follow_up, is_taken_back, revised
 from maverick.chat.offline.dates import find_date, one_date, take_timing, without_old_date
 from maverick.chat.offline.grammar import clauses, is_question, read_sentence, small_talk
 from maverick.chat.offline.mentions import mark
@@ -188,6 +188,8 @@ def _changes(calls: Sequence[RequestedCall]) -> list[RequestedCall]:
 def _sentence(said: str, answered: str, today: date) -> Reading:
     is_plain = not (is_question(said) or _CORRECTED.fullmatch(said))
     said = said if quoted(said) else without_old_date(one_date(said))
+    if not is_question(said) and (change := revised(said, answered, today)):
+        return Reading(change, is_certain=True)
     if is_question(said) and (asked := _asked_about(said, answered, today)):
         return asked
     stated = (

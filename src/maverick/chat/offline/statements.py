@@ -165,7 +165,8 @@ class _Reader:
             return _Act("update_task", {"due_date": "none"}, is_known)
         if cues.REOPEN.search(rest) and not values:
             return self._reopened(tasks, is_known=is_known)
-        if (is_done := self._done(rest, tasks, values, marks)) is not None and not cues.NOT.search(rest):
+        is_done = None if cues.NOT.search(rest) else self._done(rest, tasks, values, marks)
+        if is_done or (is_done is not None and not cues.REMOVE.search(rest)):
             return _Act("complete_task", {}, is_done)
         if values:
             return self._valued(rest, clause, values, is_known=is_known)

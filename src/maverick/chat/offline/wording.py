@@ -94,7 +94,7 @@ _SLIPS = {
     r"\bany more\b(?! \w+s\b)": "anymore",
     r"^\s*\*+ ?(\w+(?: \w+){0,3})$|^(\w+) ?\*+$|^((?:the |my )?\w+(?: \w+)?),? i meant?[.! ]*$": r"i mean \1\2\3",
     r"\b(remind|tell)(?=me\b)|^\s*(pls|plz|please|dont|don't)(?=(?:add|remind|mark|delete|remove|forget)\b)|^\s*(add|new|delete)(?=(?:task|todo|reminder)\b)": r"\1\2\3 ",
-    r"\bits(?= (?:\w+ )?(?:urgent|important|due|done|for|on|high|low|finished|paid)\b)": "it's",
+    r"\bits(?= (?:(?:very|really|super|so|quite|kinda|pretty|also|already|not|all) )?(?:urgent|important|due|done|for|on|high|low|finished|paid)\b)": "it's",
 }
 
 
