@@ -108,6 +108,11 @@ def follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | No
         return read_sentence(f"{again} {more['what']}", "", today)
     if len(titles) < 2:
         return _changed(said, about["task"] or about["undated"], answered, today)
+    return _all_changed(said, titles, answered, today)
+
+
+def _all_changed(said: str, titles: Sequence[str], answered: str, today: date) -> list[RequestedCall] | None:
+    """Another value for each of the tasks."""
     if len(re.findall(r"\bdue\b", answered)) not in (0, len(titles)):
         return None  # only some of them have a date: which of them are meant?
     each = [_changed(said, title, answered, today) or [] for title in titles]
@@ -192,7 +197,7 @@ _FOR_WHOM = pattern(
     r"(?:for|from|with) (?!(?:ever|good|nothing|once|sure|what|which|whom?|you)\b)[\w']+(?: [\w']+)?"
 )
 _NOT_THAT = pattern(
-    r"(?:(?:it's|it is|that's|with|make it) )?(?P<part>[\w' ]+?),? not (?P<wrong>[\w' ]+)|not (?P<old>[\w']+(?: [\w']+)?)(?:,| but|, but) (?P<new>[\w' ]+)"
+    r"(?:(?:it's|its|it is|that's|with|make it) )?(?P<part>[\w' ]+?),? not (?P<wrong>[\w' ]+)|not (?P<old>[\w']+(?: [\w']+)?)(?:,| but|, but) (?P<new>[\w' ]+)"
 )
 _MADE = pattern(r"(?:make|change|rename) (?:it|that)(?: (?:to|into))? ")
 _I_MEAN = pattern(r",? (?:i (?:mean|meant)|sorry)$")

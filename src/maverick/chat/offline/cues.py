@@ -23,7 +23,7 @@ ADDS = pattern(
     r"(?:add(?! (?:it|that|this|them|both)\b)|create|remind|remember|note|jot|write down|schedule|new (?:task|todo|reminder)|put\b(?!.*\bback\b).*\bon (?:my|the) list|don't (?:let me )?forget)\b"
 )
 ASKS = pattern(
-    r"(?:and |so |but |ok |okay )*(?:did|does|do i|do we|has|have i|is|are|was|were|am i|should|shall|what|what's|when|where|who|which|why|how)\b"
+    r"(?:and |so |but |ok |okay )*(?:did|does|do i|do we|has(?! to\b)|have i|is|are|was|were|am i|should|shall|what|what's|when|where|who|which|why|how)\b"
 )
 CONDITION = pattern(r"\b(?:if|unless|maybe|perhaps|except|or|whether)\b")
 GUARD = pattern(

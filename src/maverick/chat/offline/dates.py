@@ -61,6 +61,7 @@ def take_timing(text: str, today: date) -> Timing:
     due: date | None = None
     notes: list[str] = []
     left = ""
+    is_week = re.search(r"\bnext week\b", text, re.IGNORECASE) is not None
     while left != text:  # one may stand behind another
         left = text
         for kind in (_REPEATED, _TIME, _REPEATED):
@@ -81,6 +82,10 @@ def take_timing(text: str, today: date) -> Timing:
         days = [_next(day, today) for day in re.findall(_DAY, said.lower())]
         days += filter(None, (_day_of_month(monthly, today) for monthly in _MONTHLY.finditer(said)))
         due = today if every_day else min(days, default=None)
+    elif due and (named := re.findall(rf"(?:every|each) ({_DAY})", said.lower())):
+        # Starting next week is on that day of the week, and starting on a date is on the first such day from then.
+        start = due - timedelta(days=due.weekday() + 1 if is_week else 1)
+        due = min(_next(day, start) for day in named)
     if due is None and re.match(r"in .+(?:hour|minute)", said):
         due = today
     return Timing(due, said, text)
@@ -195,7 +200,8 @@ def take_date(text: str, today: date) -> tuple[date | None, str]:
     is_inside = before and after and not _GOES_ON.match(text[end:].strip())
     if is_inside and not _CERTAIN_DATE.match(text[start:end]):
         return None, text  # in the middle of a title it belongs to the title
-    return day, f"{before} {after}".strip()
+    mark = "," if before and text[end:].lstrip().startswith(",") else ""
+    return day, f"{before}{mark} {after}".strip(" ,")
 
 
 def _first(text: str, today: date) -> tuple[date, tuple[int, int]] | None:

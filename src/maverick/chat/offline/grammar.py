@@ -77,6 +77,8 @@ def _command_in(text: str) -> str:
     if found[2]:
         # How often was not understood, or it would not stand before the request any more.
         return "" if re.match(r"(?:every|each)\b", text, re.IGNORECASE) else found[2]
+    if _TIMED.search(text[: found.start(1)]) and not _TIMED.search(found[1]):
+        return ""  # when, which the request would lack
     about = _ABOUT.match(text[: found.start(1)])
     named = about and (about["thing"] or about["lacking"])
     return re.sub(r"\b(?:it|that|them)\b", named, found[1], count=1) if named else found[1]
@@ -98,7 +100,7 @@ def _one(text: str, answered: str, today: date, *, may_change: bool) -> list[Req
 
 
 _ASKS = pattern(
-    r"(?:did (?:i|we|you|he|she|they|it|anyone)|does|has|had|is|are|was|were|am|should|shall|what|what's|when|where|who|which|why|how|have (?:i|we|you)|"
+    r"(?:did (?:i|we|you|he|she|they|it|anyone)|does|has(?! to\b)|had|is|are|was|were|am|should|shall|what|what's|when|where|who|which|why|how|have (?:i|we|you)|"
     r"do (?:i|we|you|they)|will (?:i|we|it)|if|whether|(?:remind|tell) me (?:what|when|which|who|how|if|whether))\b|.*, (?:is|are|was|were|did|have|has|do|does)n't (?:it|they|i|we)$"
 )
 _ASKS_FOR = pattern(
@@ -111,6 +113,9 @@ _VERBS = "add|delete|remove|complete|mark|tick|check|cross|show|list|rename|undo
 _COMMAND = pattern(
     rf".*[,;:.!-]\s*(?:so |and |please |just |you can )*((?:{_VERBS}|scrap|drop|cancel|postpone|reschedule)\b.+)"
     r"|(?!.*(?:\bno|\bnot|n't|\bnever|\bstop|\bdid|\bwhy)\b.*\bremind).*?\b(remind me (?:to|about|of|that)\b.+)"
+)
+_TIMED = pattern(
+    r"\b(?:every|each|today|tonight|tomorrow|next week|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b"
 )
 _REMARK = pattern(
     r"(?<=\w), (?:because|since|we|i|i'm|we're|he|she|they|there|there's|it's)\b"

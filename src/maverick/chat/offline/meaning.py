@@ -104,6 +104,7 @@ def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meani
         _answer_to_question(said, answered, said_before, today)
         or _taken_back(said, answered, today)
         or _small_talk(said, answered)
+        or _put_right(said, answered, today)
         or _other_task(said, answered, said_before, today)
         or _request(said, answered, today)
         or (_objection(said, answered) if HESITATION.match(said) else None)
@@ -149,18 +150,7 @@ def _other_task(said: str, answered: str, said_before: str, today: date) -> Mean
     """The change that was just made, for another task: "no, I meant the plants", or "and the plants"."""
     is_changed = answered.startswith(("Great! I've marked", "Updated!"))
     plain = plain_end(said)
-    changed = [title for titles in titles_changed(answered) for title in titles]
     meant = HESITATION.sub("", plain)
-    if denied := _NOT_THESE.fullmatch(meant):
-        mentions = mark(denied["task"], "", KNOWN_TASKS.get(), today).mentions
-        titles = [task.title for mention in mentions for task in mention.tasks]
-        if titles and {*titles} < {*changed}:
-            return Meaning(
-                Kind.REQUEST, [RequestedCall("undo_last_change", {"about": title}) for title in titles]
-            )
-    instead = understand(meant, "", today) if is_changed and _MEANT.search(plain[: -len(meant)]) else None
-    if instead and not any(call.arguments.get("task", "") in ("", *changed) for call in instead):
-        return Meaning(Kind.REQUEST, [RequestedCall("undo_last_change", {}), *instead])
     also = _ALSO.fullmatch(plain) or _TOO.fullmatch(said) if is_changed else None
     task = also["task"] if also else _NOT_THAT.sub("", _IT_WAS.sub("", meant))
     if not (is_changed or _ASKED_DELETE.match(answered)) or (task == plain and not also):
@@ -176,6 +166,22 @@ def _other_task(said: str, answered: str, said_before: str, today: date) -> Mean
     changed = replace(calls[0], arguments={**calls[0].arguments, "task": task})
     back = [RequestedCall("undo_last_change", {})] if is_changed and not also else []
     return Meaning(Kind.REQUEST, [*back, changed])
+
+
+def _put_right(said: str, answered: str, today: date) -> Meaning | None:
+    """What was just changed, without some of it, or something else: "not the plants", "I meant I bought milk"."""
+    changed = [title for titles in titles_changed(answered) for title in titles]
+    plain = plain_end(said)
+    meant = HESITATION.sub("", plain)
+    if denied := _NOT_THESE.fullmatch(meant):
+        mentions = mark(denied["task"], "", KNOWN_TASKS.get(), today).mentions
+        wrong = [task.title for mention in mentions for task in mention.tasks]
+        undone = [RequestedCall("undo_last_change", {"about": title}) for title in wrong]
+        return Meaning(Kind.REQUEST, undone) if wrong and {*wrong} < {*changed} else None
+    instead = understand(meant, "", today) if changed and _MEANT.search(plain[: -len(meant)]) else None
+    if not instead or any(call.arguments.get("task", "") in ("", *changed) for call in instead):
+        return None
+    return Meaning(Kind.REQUEST, [RequestedCall("undo_last_change", {}), *instead])
 
 
 def _small_talk(said: str, answered: str) -> Meaning | None:

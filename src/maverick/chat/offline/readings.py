@@ -171,8 +171,8 @@ def add_whole(heard: Heard, _match: re.Match[str]) -> list[RequestedCall] | None
 
 
 _REASON = pattern(
-    r",? (?:because|otherwise|so that)\b.+$|, (?:since|as|they're|they are|it's|he's|she's|we're|i'm|there's|(?:he|she|they|it|we|i|there|(?:his|her|their|our|the|my) \w+)"
-    r" (?:is|are|was|were|has|have|will|wants?|needs?|said|says|asked|told|keeps?|runs?))\b(?!.*\b(?:urgent|important|prio)).+$"
+    r",? (?:because|otherwise|so that)\b.+$|, (?:since|as|they're|they are|it's|he's|she's|we're|i'm|there's|(?:we|i|there|(?:his|her|their|our|the|my) \w+)"
+    r" (?:is|are|was|were|has|have|will|wants?|needs?|said|says|asked|told|keeps?|runs?)|(?:he|she|they|it) (?!can|could|may|might|must|should)\w+)\b(?!.*\b(?:urgent|important|prio)).+$|, no (?:excuses|matter what|kidding)\b.*$"
 )
 """Why something is to be done."""
 

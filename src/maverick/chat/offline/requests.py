@@ -35,7 +35,7 @@ _PUT_DOWN = re.compile(
     r"(?P<what>.+?)(?:[,.;!–-]+\s*|\s+(?=(?:please|pls) ))(?:so |and |please |pls |can you |could you |would you |just |maybe |also )*"
     r"(?:(?:put|write|note|add|jot|stick|pop|chuck|throw)(?: (?:that|it|this|both|them))?(?: down| in| on there| (?:on|to|in) (?:(?:my|the) )?(?:\w+ )?list)*"
     r"|remind me(?: of (?:it|that))?|(?:make|create|set|add) (?:me )?an? (?:task|reminder|note|to-?do)(?: (?:of|for|about) (?:it|that|this))?)"
-    r"(?: for me| please| pls| thanks)*(?P<when> (?:for|on|by) [\w ]+?)?(?: please| pls| thanks)*[.!? ]*",
+    r"(?: for me| please| pls| thanks)*(?P<when> [\w ]+?)?(?: please| pls| thanks)*[.!? ]*",
     re.IGNORECASE | re.DOTALL,
 )
 """A request to write down what was just said."""
@@ -47,13 +47,13 @@ _OBLIGATION = pattern(
 _IS_DUE = pattern(r"(?:'s| is| are)(?= (?:due|on|by|at)\b)")
 
 
-def _put_down(said: str, today: date) -> str:
+def _put_down(said: str, answered: str, today: date) -> str:
     """What is to be written down, as a request: "I have a meeting on Monday, please add it"."""
     if not (down := _PUT_DOWN.fullmatch(said)) or is_question(down["what"]) or quoted(said):
         return said
     if take_timing(f"{down['when'] or ''}", today).rest:
         return said  # "remind me on Monday to …" says something of its own
-    if any(mention.is_clear for mention in mark(down["what"], "", KNOWN_TASKS.get(), today).mentions):
+    if any(mention.is_clear for mention in mark(down["what"], answered, KNOWN_TASKS.get(), today).mentions):
         return said
     noted = _read_clauses(down["what"], "", today)
     if noted.calls and noted.is_certain and all(call.tool_name == "add_task" for call in noted.calls):
@@ -120,7 +120,7 @@ def read(said: str, answered: str, today: date) -> Reading:
     said = re.sub(
         r"^(urgent|important|asap|(?:high|low|top) prio(?:rity)?)\W*!+\s*", r"\1: ", said, flags=re.IGNORECASE
     )
-    said = _put_down(_ITEM.sub(", ", said).replace(":,", ":"), today)
+    said = _put_down(_ITEM.sub(", ", said).replace(":,", ":"), answered, today)
     if topic := _AS_FOR.fullmatch(said):
         answered, said = f"Updated! '{topic['task']}'{TO_COME}", topic["rest"]
     calls: list[RequestedCall] = []
@@ -137,8 +137,11 @@ def read(said: str, answered: str, today: date) -> Reading:
             is_certain = is_certain and (found.is_certain or is_remark or not (calls or found.calls))
             calls = _merged(calls, found.calls)
             about = _said_of(found.calls) or (found.topic and f"Updated! '{found.topic}'{TO_COME}") or about
-    if any("title" in call.arguments for call in calls):  # "add something: I need to …"
-        calls = [call for call in calls if call.tool_name != "add_task" or "title" in call.arguments]
+    untitled = [call for call in calls if call.tool_name == "add_task" and "title" not in call.arguments]
+    titled = [call for call in calls if call not in untitled]
+    if any(call.tool_name == "add_task" for call in titled):  # "add something: I need to …"
+        is_certain = is_certain and not any(call.arguments for call in untitled)
+        calls = titled
     lists = [call for call in calls if call.tool_name == "list_tasks"]  # as they are after the changes
     return Reading(
         [*_changes(calls), *lists], is_certain and not any(_is_doubtful(call, said) for call in calls)
@@ -153,7 +156,7 @@ def _is_remark(sentence: str, today: date) -> bool:
 
 _IN_DOUBT = pattern(
     r"\b(?:not?|never|nobody|nothing|\w+n't|still|yet|but|if|unless|maybe|perhaps|think|guess|almost|nearly|half|only|except|actually|wait|"
-    r"instead|also|and|or|please|can you|could you|need|must|should|have to|will|another|other)\b|\?"
+    r"instead|also|and|or|please|can you|could you|need|must|should|have to|will|another|other|every|each|daily|weekly)\b|\?"
 )
 _ITEM = re.compile(r"\s*\n\s*(?:[-*•]|\d+[.)])\s*")
 _THAT = pattern(r"\b(?:it|that|this)\b")
@@ -163,7 +166,12 @@ def _is_doubtful(call: RequestedCall, said: str) -> bool:
     """Whether a task gets a title that can hardly be one: it has words of the request, or more than a title."""
     title = str(call.arguments.get("title", ""))
     has_two_dates = "due_date" in call.arguments and _DATED.search(title) is not None
-    return title not in quoted(said) and (has_two_dates or _NO_TITLE.search(title) is not None)
+    is_undated = "due_date" not in call.arguments and re.search(
+        r"\d/\d", str(call.arguments.get("description", ""))
+    )
+    return title not in quoted(said) and (
+        bool(is_undated) or has_two_dates or _NO_TITLE.search(title) is not None
+    )
 
 
 _DATED = pattern(
@@ -177,7 +185,7 @@ _NO_TITLE = pattern(
     r"|^(?:and|or|but|to|of|another|is|are|not|what|when|which|who|how|why|if|whether|day before|day after)\b|, (?:no|not|but|actually|wait|sorry)\b"
     r"|^(?:(?:new|next|another|first|last|this) )*(?:one|1|entry)(?: ?[:,]| -) |\b(?:forget to|remind (?:to )?me)\b|^(?:every|each|\d+(?:st|nd|rd|th) to)\b"
     r"|^(?:note|description|comment|details?) (?:to|for) |\b(?:maybe|perhaps)\b|^(?:go|run|leave)(?:,|$)|^(?:admit|confess|say|be (?:nice|fine|honest))\b|[-,(] ?(?:high|medium|low|mon|tue|wed|thu|fri|sat|sun)\b"
-    r"|^(?:also|both|it|them)\b|[,;]| - |\b(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day(?!'s)|(?:next|this) (?:week|month)|high|low|prio|urgent|i|i'm|we|we're|he|she|they|but|because|starting)\b|\bboth$|\b(?:instead of|at the latest|same (?:day|time|date|priority))\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
+    r"|^(?:also|both|it|them)\b|[,;]| - |\b(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day(?!'s)|(?:next|this) (?:week|month)|high|low|prio|urgent|i|i'm|we|we're|he|she|they|but|because|starting)\b|\bboth$|\b(?:before|until|by|since) then\b|^(?:first|second|third|last|other|same) (?:one|task|item|thing)$|\b(?:instead of|at the latest|same (?:day|time|date|priority))\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
 )
 
 

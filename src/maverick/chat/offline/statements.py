@@ -60,6 +60,8 @@ class _Reader:
     seen: list[Task] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     """Tasks of which something was said that is not understood."""
+    is_strange: bool = False
+    """Whether the last clause about a task has words that nothing explains, and asks for nothing."""
     day: date | None = None
     """The last date that was said."""
 
@@ -85,6 +87,7 @@ class _Reader:
             self._of_topic(clause, rest, values)
             return
         act = self._act(rest, clause, tasks, values, marks)
+        self.is_strange = act is None and not cues.NOT.search(rest) and bool(self._unknown(rest, tasks))
         if act is None:
             is_reason = (
                 cues.NOT.search(rest)
@@ -114,7 +117,9 @@ class _Reader:
             self.added += new
         elif values and self.topic and not self._unknown(rest, self.topic) and not cues.NOT.search(rest):
             name = _named(self.topic)
-            self.acts.append((name, _Act("update_task", values, name not in self.unread)))
+            if (name, "complete_task") not in [(of, act.tool_name) for of, act in self.acts]:
+                is_certain = name not in self.unread and not (self.is_strange and not cues.SETS.search(rest))
+                self.acts.append((name, _Act("update_task", values, is_certain)))
         elif self.acts and (
             cues.CONDITION.search(clause)
             or (self.acts[-1][1].tool_name == "complete_task" and cues.NOT.search(clause))

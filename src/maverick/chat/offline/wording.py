@@ -84,13 +84,16 @@ _SHORT: dict[str, str] = dict(
         r"(\w+)>(\S+)",
         "tmrw>tomorrow tmr>tomorrow tmw>tomorrow 2moro>tomorrow 2day>today tdy>today tonite>tonight 2nite>tonight "
         "wknd>weekend cuz>because dont>don't didnt>didn't havent>haven't hasnt>hasn't isnt>isn't wasnt>wasn't "
-        "arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
+        "rly>really em>them whens>when's wheres>where's u>you smth>something sth>something arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
     )
 )
 _NOT_MISSPELT = frozenset(("don", "lists", "lit"))
 _SLIPS = {
     r"\b(?:um+|uh+|erm+)\b,?\s*": "",
     r"(?<=\w),(?=[^\W\d])|\s+[/|]\s+": ", ",
+    r"(?<=\w )(?-i:n)(?= \w)": "and",
+    r"(?<=\w )(?-i:b4)(?= \w)": "before",
+    r"(?<=\w )(?-i:r)(?= \w)": "are",
     r"\bany more\b(?! \w+s\b)": "anymore",
     r"^\s*\*+ ?(\w+(?: \w+){0,3})$|^(\w+) ?\*+$|^((?:the |my )?\w+(?: \w+)?),? i meant?[.! ]*$": r"i mean \1\2\3",
     r"\b(remind|tell)(?=me\b)|^\s*(pls|plz|please|dont|don't)(?=(?:add|remind|mark|delete|remove|forget)\b)|^\s*(add|new|delete)(?=(?:task|todo|reminder)\b)": r"\1\2\3 ",
