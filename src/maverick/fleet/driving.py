@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple, TypeAlias
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+from temporalio.exceptions import ApplicationError
 
 import maverick.tools.typed_arguments  # noqa: F401 - else the first run that is taken over waits until it is loaded
 from maverick.exceptions import (
@@ -31,7 +31,7 @@ from maverick.fleet.live import Broadcast
 from maverick.fleet.metrics import WorkerMetrics
 from maverick.fleet.request import RunRequest
 from maverick.fleet.store import FleetRecord, FleetState
-from maverick.fleet.workflows import DRIVE, Drive, DriveEnd
+from maverick.fleet.workflows import AT_ONCE, DRIVE, Drive, DriveEnd, again
 from maverick.journal.records import ENDED, Approval, ApprovalStatus
 from maverick.loop import AgentDefinition, AgentResult, TerminateReason
 from maverick.loop.fingerprint import Fingerprint
@@ -39,7 +39,6 @@ from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import Listener, log_failure
 from maverick.runtime.replay import load_beginning
 
-_AT_ONCE = timedelta(milliseconds=1)
 _SOON = timedelta(seconds=1)
 _LATER = timedelta(seconds=10)
 
@@ -168,7 +167,7 @@ class RunDriver:
         info = activity.info()
         assert info.workflow_id is not None  # noqa: S101 - only workflows ask for it
         if self.free <= 0:
-            raise _again("The worker is at its limit of runs.", "worker_full", timedelta(milliseconds=100))
+            raise again("The worker is at its limit of runs.", "worker_full", timedelta(milliseconds=100))
         attempt = Attempt(info.workflow_id, info.task_token, AbortSignal(), contextvars.copy_context())
         self._attempts[attempt.token] = attempt
         queued = info.started_time - info.current_attempt_scheduled_time
@@ -185,7 +184,7 @@ class RunDriver:
                     attempt.signal.hand_over()
         finally:
             del self._attempts[attempt.token]
-        raise _again("The worker has stopped.", "worker_stopped", _AT_ONCE)
+        raise again("The worker has stopped.", "worker_stopped", AT_ONCE)
 
     async def _try(self, attempt: Attempt, queue: str) -> Drive:
         """Drive a run; nothing of what went wrong is told to Temporal but its kind."""
@@ -199,7 +198,7 @@ class RunDriver:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the run is not lost: another attempt is made
             log_failure(logging.ERROR, "run_not_driven", error, {"run_id": attempt.run_id})
-            raise _again("The run could not be driven.", type(error).__name__, _LATER) from None
+            raise again("The run could not be driven.", type(error).__name__, _LATER) from None
         finally:
             self._metrics.count_drive(end)
 
@@ -236,14 +235,14 @@ class RunDriver:
                 waits = await self._run(record, request, attempt.signal, listener)
         except RunHandedOverError:
             await self._leave(attempt)
-            raise _again("The run was handed over.", "handed_over", _AT_ONCE) from None
+            raise again("The run was handed over.", "handed_over", AT_ONCE) from None
         except (LeaseLostError, RunExistsError):
-            raise _again("Another worker has the run.", "lease_lost", _SOON) from None
+            raise again("Another worker has the run.", "lease_lost", _SOON) from None
         except RunChangedError as error:
             return await self._unfit(attempt, record.agent, queue, error)
         except MaverickError as error:
             if getattr(error, "retryable", False):
-                raise _again("The run could not be driven.", type(error).__name__, _SOON) from None
+                raise again("The run could not be driven.", type(error).__name__, _SOON) from None
             log_failure(logging.ERROR, "run_not_driven", error, {"run_id": attempt.run_id})
             await self._leave(attempt, FleetState.ENDED, error=str(error))
             return Drive(DriveEnd.ENDED)
@@ -340,10 +339,3 @@ def _decided_at(asked: Sequence[Approval]) -> float | None:
     if any(request.status is not ApprovalStatus.PENDING for request in asked):
         return 0.0
     return min((request.expires_at for request in asked if request.expires_at is not None), default=None)
-
-
-def _again(message: str, kind: str, delay: timedelta) -> ApplicationError:
-    """Has Temporal make another attempt."""
-    return ApplicationError(
-        message, type=kind, next_retry_delay=delay, category=ApplicationErrorCategory.BENIGN
-    )

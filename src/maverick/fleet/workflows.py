@@ -21,7 +21,11 @@ from temporalio import workflow
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.client import Client as TemporalClient
 from temporalio.common import Priority, RetryPolicy, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.exceptions import (
+    ApplicationError,
+    ApplicationErrorCategory,
+    WorkflowAlreadyStartedError,
+)
 
 from maverick.fleet.connection import reaching_temporal
 from maverick.fleet.request import fairness_key
@@ -40,7 +44,8 @@ _SETTLED = 5.0
 """Seconds after which a run that has not changed should have a workflow that Temporal lists."""
 _DECIDES_WITHIN = timedelta(seconds=3)
 """How long a worker may take to say what comes next in a workflow before another is asked: it may be frozen."""
-_AT_ONCE = 50
+AT_ONCE = timedelta(milliseconds=1)
+_SIDE_BY_SIDE = 50
 _LOOKS = 4
 _NEXT_LOOK = 2.0
 """Seconds between the looks at what was taken from a worker that is gone."""
@@ -60,7 +65,7 @@ class DriveEnd(StrEnum):
     WAITING = "waiting"
     """It waits for a person."""
     UNFIT = "unfit"
-    """Another worker has to go on: the run was begun with another version of its agent, or its worker is gone."""
+    """Another worker has to go on: the run was begun with another version of its agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +79,11 @@ class Drive:
     """The queue of the workers that fit."""
 
 
-_ELSEWHERE = Drive(DriveEnd.UNFIT)
-"""What ends the attempt of a worker that is gone. To fail it would take a second longer: Temporal times each retry, and its
-timers are as much as a second late."""
+def again(message: str, kind: str, delay: timedelta) -> ApplicationError:
+    """Has Temporal make another attempt at driving a run, whose workflow need not know."""
+    return ApplicationError(
+        message, type=kind, next_retry_delay=delay, category=ApplicationErrorCategory.BENIGN
+    )
 
 
 @workflow.defn(name=WORKFLOW, sandboxed=False)
@@ -215,7 +222,7 @@ class Workflows:
         async def release(orphan: tuple[str, bytes]) -> None:
             run_id, token = orphan
             with reaching_temporal(or_not_found=True):
-                await self._temporal.get_async_activity_handle(task_token=token).complete(_ELSEWHERE)
+                await self._temporal.get_async_activity_handle(task_token=token).fail(_gone())
                 on_taken()
             await self.offer(await self._store.leave(run_id, token))
 
@@ -257,13 +264,22 @@ class Workflows:
             with reaching_temporal(or_not_found=True):
                 await self._temporal.get_async_activity_handle(
                     workflow_id=run_id, run_id=None, activity_id=DRIVE
-                ).complete(_ELSEWHERE)
+                ).fail(_gone())
         self._undelivered = begun
 
     @property
     def _query(self) -> str:
         queue = self._store.queue.replace("'", "")
         return f"WorkflowType = '{WORKFLOW}' AND TaskQueue = '{queue}' AND ExecutionStatus = 'Running'"
+
+
+def _gone() -> ApplicationError:
+    """What ends the attempt of a worker that is gone.
+
+    Temporal's timers are as much as a second late. A new attempt is still sooner than a new activity, which its workflow would
+    have to ask for: workers that take over many runs at once are busy enough.
+    """
+    return again("The worker is gone.", "worker_gone", AT_ONCE)
 
 
 async def _for_each(items: Sequence[T], do: Callable[[T], Awaitable[None]]) -> None:
@@ -274,6 +290,6 @@ async def _for_each(items: Sequence[T], do: Callable[[T], Awaitable[None]]) -> N
         for item in waiting:
             await do(item)
 
-    workers = (work() for _ in range(min(_AT_ONCE, len(items))))
+    workers = (work() for _ in range(min(_SIDE_BY_SIDE, len(items))))
     for failed in filter(None, await asyncio.gather(*workers, return_exceptions=True)):
         raise failed
