@@ -41,7 +41,7 @@ _CHANGED_MIND = pattern(
     rf"(?:(?:{_HEAD}|or|please)\b[,.! ]*)*(?:no|wait|just kidding|leave it|keep it|not)(?:[,.! ]+(?:please|thanks|actually|sorry|yet))*[.! ]*"
 )
 _TO_WHAT = pattern(
-    r"^(?:(?:(?:just )?(?:make|change|set|move|push|mark|give|leave|keep|put|bring|lower|raise|bump|drop) (?:it|that|this|them)(?: back| up| down)?|go back|let's (?:say|do|make it)|(?:it |that )?(?:should|was supposed to|has to|must|needs to) (?:be|have been)(?: done| finished| ready| sent| paid)?)"
+    r"^(?:(?:(?:just )?(?:make|change|set|move|push|mark|give|leave|keep|put|bring|lower|raise|bump|drop)(?: (?:it|that|this|them)(?: back| up| down)?|(?= to\b))|go back|let's (?:say|do|make it)|(?:it |that )?(?:should|was supposed to|has to|must|needs to) (?:be|have been)(?: done| finished| ready| sent| paid)?)"
     r"(?: to| for| on| by| as| at| a)? |(?:it's|its|it is|that's|is)(?: for| on| due)? |(?:the )?(?:due(?: date)?|deadline|date)(?: is| by| on)?[: ]+|(?:for|on|by|to|due|until|as)(?: on| by)? )"
 )
 _IS_FINE = pattern(

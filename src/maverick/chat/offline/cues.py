@@ -11,7 +11,7 @@ from maverick.chat.matching import BASE_FORMS
 from maverick.chat.offline.wording import pattern
 
 BREAK = re.compile(
-    r"\s*[,;:!?()…]+\s+|\.\s+|\s+[-–—]+\s+|,?\s+(?:and(?: then| also)?|n|so|but|because|since|cause|cos|plus|while|though|although)\s+|,\s*as\s+",
+    r"\s*[,;:!?()…]+\s+|\.\s+|\s+[-–—]+\s+|,?\s+(?:and(?: then| also)?|n|so|but|because|since|cause|cos|plus|while|though|although)\s+|,\s*as\s+|(?<=\bdone)\s+(?=(?:the |my )?§)",
     re.IGNORECASE,
 )
 PRONOUN = pattern(
@@ -44,20 +44,20 @@ UNDATE = pattern(
 )
 REOPEN = pattern(
     r"\b(?:re-?open|un-?complete|un-?mark|un-?check|un-?tick|undone|unfinished|incomplete)\b|\bnot (?:\w+ ){0,2}(?:done|finished|complete|completed)\b"
-    r"|\b(?:put|bring|move|get) .*\bback\b(?!.* [DP]\b)|\bby (?:mistake|accident)\b|\baccidentally\b|\b(?:isn't|wasn't|isnt|aren't) (?:\w+ ){0,2}(?:done|finished|complete|completed)\b"
+    r"|\bopen (?:it|that|§\d+)(?: up)? again\b|\b(?:put|bring|move|get|set) .*\bback\b(?!.* [DP]\b)|\bby (?:mistake|accident)\b|\baccidentally\b|\b(?:isn't|wasn't|isnt|aren't) (?:\w+ ){0,2}(?:done|finished|complete|completed)\b"
 )
 UNDONE = pattern(r"\b(?:haven't|havent|have not|didn't|didnt|did not|never)\b(?! mean\b| want\b| need\b)")
 REMOVE = pattern(
-    r"\b(?:delete|remove|erase|scrap|drop|discard|ditch|bin|trash|cancel|get rid of|throw (?:out|away)|forget(?: about)?|dump|scratch|kill|nuke|lose|knock)\b"
+    r"\b(?:delete|del|remove|erase|scrap|drop|discard|ditch|bin|trash|cancel|get rid of|throw (?:out|away)|forget(?: about)?|dump|scratch|kill|nuke|lose|knock)\b"
     r"|\btake\b.*\b(?:off|away)\b|\b(?:don't|do not|no longer) (?:need|want|have to)\b(?!.* [DP]\b)"
 )
 SETS = pattern(
-    r"\b(?:make|set|move|push|put|change|bump|bring|shift|postpone|reschedule|delay|defer|snooze|switch|mark|give|raise|lower|drop|upgrade|downgrade|prioriti[sz]e|"
+    r"\b(?:make|set|move|push|put|change|bump|bring|shift|postpone|reschedule|delay|defer|snooze|switch|prepone|moves?|mark|give|raise|lower|drop|upgrade|downgrade|prioriti[sz]e|"
     r"due|deadline|instead|wait|now|needs?|should|must|has to|have to|update|extend|moved|pushed|postponed|rescheduled|delayed|"
-    r"is|are|'s|was|it's|that's|add|i'll|we'll|will|going to|flag|turn|want|treat|pull|slide)\b|§\d+ (?:to|until|till|at|as|for) [DP]\b|§\d+\W* (?:->|→|=)|§\d+ P\b|\bP §"
+    r"is|are|'s|was|it's|that's|add|i'll|we'll|will|going to|flag|turn|want|treat|pull|slide)\b|§\d+ (?:down |up |back )?(?:to|until|till|at|as|for) [DP]\b|\b(?:until|till) D\b|§\d+\W* (?:->|→|=)|§\d+ P\b|\bP §"
 )
 COMMANDED = pattern(
-    r"\b(?:tick|check|cross|strike|mark|knock|close|clear)\b.*\b(?:off|out|done|complete|completed|finished|sorted|paid|closed|finish|\w+ed)\b"
+    r"\b(?:tick|check|cross|strike|mark|knock|close|clear)\b.*\b(?:off|out|done|complete|completed|finished|sorted|paid|closed|finish|bought|sent|read|written|\w+ed)\b"
     r"|\b(?:tick|close|complete|check)\b(?: (?:out|off))? (?:§|it|that|them|both)|\bmark (?:it|that|them|both|§\d+)\W*$|\bcall (?:it|that|§\d+) done\b"
 )
 STATED = pattern(
@@ -86,7 +86,7 @@ KNOWN = frozenset(
         "is are was were be been being am has have had do does did to of for on in at by as up out off from with w into about than then "
         "and or so but just already finally really actually now please pls plz ok okay oh ah hey hi well yes yeah yep no nope not can could would will may let let's "
         "task tasks thing things item todo list reminder deadline date due day days week weeks month priority prio status time due "
-        "make set move push put change bump bring shift postpone reschedule delay defer snooze switch mark give raise lower drop upgrade downgrade prioritise prioritize "
+        "make set move push put change bump bring shift postpone reschedule delay defer snooze switch prepone moves del mark give raise lower drop upgrade downgrade prioritise prioritize "
         "until till instead wait needs need should must update extend moved pushed postponed rescheduled delayed flag turn want treat pull slide "
         "tick check cross strike knock close clear delete remove erase scrap discard ditch bin trash cancel get rid throw away forget dump scratch kill nuke lose take "
         "done finish finished complete completed sorted handled taken care dealt ticked way over settled ready gone went "
@@ -95,6 +95,7 @@ KNOWN = frozenset(
         "another extra later sooner forward ahead got new still only here there go ahead thx cheers finally phew yay lol haha btw kindly time today "
         "would like able think i'll d p first thing quite so very super pretty high low medium normal urgent important top "
         "raise increase reduce decrease deprioritise deprioritize forgot yet oops whoops uh um er latest doing down after all regarding booking paying part nicely easily i'd "
+        "open her his their ago hour hours minute minutes bloody damned stupid fucking freaking whole entire boring silly "
         "mistake accident accidentally marked set n ch list's asap omg damn "
         "can't cant couldn't don't dont isn't isnt haven't havent didn't didnt won't hasn't aren't wasn't doesn't never",
     )
@@ -102,6 +103,10 @@ KNOWN = frozenset(
 
 
 OBLIGED = pattern(r"(?:i |we )?(?:still |also |now |really )*(?:need to|have to|must|got to|gotta|should) ")
+DID_ON = pattern(
+    rf"\b(?:i|we)(?:'ve| have| already| just| finally)* (?P<verb>\w\w+ed|{'|'.join(BASE_FORMS)})\b.*\b(?:on|last|back on) (?:mon|tues|wednes|thurs|fri|satur|sun)day"
+)
+"""What was done on a day that is over."""
 WHOLE = pattern(r"(?:everything|all|every|whatever)\b")
 SAME = pattern(r"\W*(?:the |my )?§\d+(?:'s)?(?: (?:is|are))?(?: (?:too|also|as well))?\W*")
 THEN = pattern(r"\b(?:to|for|on|until)? ?(?:then|that day|the same day)\b")

@@ -44,7 +44,7 @@ _VAGUE = pattern(
     r"|(?:on |by )?\d{1,2}/\d{1,2}(?:/\d{2,4})?|sometime|someday|soon|eventually|at some point|later|no (?:rush|hurry)|(?:with )?no (?:particular |specific |fixed )?(?:due )?(?:date|deadline)(?: yet)?|whenever(?: i can| you can| possible)?)(?=\s|,|$)"
 )
 """Times that are no date."""
-_BEFORE = r"(?:,?\s*\b(?:(?:which|that) is\s+)?(?:due|deadline|by|on|for|until|till|before|at|starting|beginning|from)(?:\s+(?:by|on|at|before|from))?(?:\s+the)?\s+|,?\s*\b)"
+_BEFORE = r"(?:,?\s*\b(?:(?:which|that) is\s+)?(?:due|deadline|by|on|for|until|till|before|at|starting|beginning|from)(?:\s+(?:by|on|at|before|from))?(?:\s+the)?\s+|,?\s*\bin\s+(?=(?:next )?(?:mon|tues|wednes|thurs|fri|satur|sun)day\b)|,?\s*\b(?:the\s+(?=\w+day\b|\d))?)"
 
 
 class Timing(NamedTuple):
@@ -117,7 +117,7 @@ _OLD_DATE = pattern(
 _FROM_DATE = pattern(rf"(?<=\w) from {_SOME_DAY}(?= (?:to|until|till)\b)")
 _MOVES = pattern(r"\b(?:move|push|shift|reschedule|change|postpone|bring|bump|put)\b")
 _DATED_DAY = pattern(
-    rf"\b(?:on )?(?:{_DAY}),? (?:the )?(?=(?P<nth>{_NTH})\b|\d{{1,2}} (?:of )?(?:{_MONTH})\b|(?:{_MONTH}) \d)"
+    rf"\b(?:(?:on|next|this) )*(?:{_DAY}),? (?:the )?(?=(?P<nth>{_NTH})\b|\d{{1,2}} (?:of )?(?:{_MONTH})\b|(?:{_MONTH}) \d)"
 )
 
 
@@ -147,7 +147,7 @@ def find_span(text: str) -> Span | None:
 
 
 _MOVED_BY = pattern(
-    rf"\b(?:by )?(?P<count>{_COUNT})(?: more| extra)? (?P<unit>{_UNIT})\b(?: (?:later|earlier|sooner|back|ahead))?"
+    rf"\b(?:by )?(?P<count>{_COUNT})(?: more| extra)? (?P<unit>{_UNIT})\b(?! (?:ago|early|late|old)\b)(?: (?:later|earlier|sooner|back|ahead))?"
 )
 
 
@@ -162,7 +162,7 @@ def when_last(text: str, today: date) -> str:
 
 
 _WHEN_FIRST = pattern(
-    r"(?P<when>\w.{2,30}?),? (?P<rest>(?:i|we|please|remind|add|don't|(?:can|could) you)\b.+)"
+    r"(?P<when>\w.{2,30}?),? (?P<rest>(?:i|we|please|remind|add|don't|(?:can|could) you|put)\b.+)"
 )
 
 
@@ -362,7 +362,7 @@ _FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
     (r"(?:sometime )?next week", _in_days(7)),
     (r"(?P<which>this|next|the) weekend", _weekend),
     (
-        rf"(?:(?P<which>this coming|this|next|coming) )?(?<!every )(?<!each )(?P<day>{_DAY})(?: (?:morning|afternoon|evening|night))?",
+        rf"(?:(?P<which>this coming|this|next|coming) )?(?<!every )(?<!each )(?:eod )?(?P<day>{_DAY})(?: (?:morning|afternoon|evening|night))?",
         _weekday,
     ),
     # Short names only where nothing else can be meant: "sun cream" is no Sunday.

@@ -111,7 +111,7 @@ _COMMANDS = re.findall(
 )
 _VERBS = "add|delete|remove|complete|mark|tick|check|cross|show|list|rename|undo|remind|move|set|make|clear|close|put|stick|bump|push|take|reopen"
 _COMMAND = pattern(
-    rf".*[,;:.!-]\s*(?:so |and |please |just |you can )*((?:{_VERBS}|scrap|drop|cancel|postpone|reschedule)\b.+)"
+    rf".*[,;:.!-]\s*(?:so |and |please |pls |just |you can |(?:can|could|would|will) you )*((?:{_VERBS}|scrap|drop|cancel|postpone|reschedule)\b.+)"
     r"|(?!.*(?:\bno|\bnot|n't|\bnever|\bstop|\bdid|\bwhy)\b.*\bremind).*?\b(remind me (?:to|about|of|that)\b.+)"
 )
 _TIMED = pattern(
@@ -150,9 +150,9 @@ _PARTS = {
     "all": "(all|everything|every (task|single task|one)|all of (them|it)|each task|(the|my) [whole |entire ]list)",
     "of_mine": "[ [of ](my|the)][ [open |pending ]{tasks}]",
     "remove": "(delete|remove|erase|drop|discard|scrap|clear[ out| up]|get rid of|wipe|throw away|forget[ about]"
-    "|cancel|trash)",
+    "|cancel|trash|del|bin)",
     "tick": "(mark|set|tick|check|cross|flag)",
-    "postpone": "(move|postpone|push|reschedule|delay|shift|defer|bring|pull|put off|snooze)",
+    "postpone": "(move|postpone|prepone|push|reschedule|delay|shift|defer|bring|pull|put off|snooze)",
     "did": "(done|finished|completed|did)",
     "note": "(add|create|insert|enter|jot down|write down|note down|note|put down|record|save|log"
     "|make [me ]a note[ of]|take [a ]note[ of]|set a reminder|include)",
@@ -248,7 +248,7 @@ add:            (make|set[ up]|start|open) (?P<what>[me ](a|an|another)\b.*\b(ta
 add:            [a |another ][new ](task|to-?do|to do|item|reminder) ?[:|,|-|called|named] ?{what}
 add:            [here's |here is ][a |the ][(new|next|another) ](one|entry|chore|job|errand)( ?:| -|,) {what}
 add:            [a ]new ?:? ?{what}
-add:            i('d like| would like| want| need) (a|another) (task|to-?do|reminder) {what}
+add:            i('d like| would like| want| need) [to have ](a|another) (task|to-?do|reminder) {what}
 add:            [super |very |really ](?P<what>(urgent|important|high priority|low priority) ?(:|-) ?.+)
 add:            (another|one more|the (next|other))( thing[ [that ](i|we) {must} do][ to do][ is][ to| ?:|,]| ?:) {what}
 add_dated:      (?P<when>today|tonight|tomorrow|this weekend|[on |for ](sun|mon|tues|wednes|thurs|fri|satur)day) ?(:|-) ?{what}
@@ -256,6 +256,7 @@ add_placed:     (put|stick|pop|chuck|throw|pencil|slot|squeeze|get|jot) {what} (
 add:            (chuck|stick|pop|throw|put|set|make|give me|i need|i want|send me) a (reminder|note)[ in] (for|to|about|of) {what}
 add:            [i('d| would) like to |i want to ]be reminded (to|about|of) {what}
 add:            i (keep forgetting|always forget|still need|nearly forgot|almost forgot|mustn't forget|can't forget|better|had better|'d better|am supposed|'m supposed) [to ]{what}
+add:            (put|place|stick|throw|pop|add) (on|onto|to) (my|the|our) [to-?do ]list[:|,] {what}
 add:            (put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) (my|the|our|there)\b.*)
 add_whole:      remind (?!(me|us|to|that|about|of|on|at|every|myself)\b).+
 add:            {remind}[ to| 2| about| of| that i {must}|:] {what}

@@ -280,6 +280,8 @@ def _answer_to_question(said: str, answered: str, said_before: str, today: date)
         again = _asked_back(said_before, "", today)
         # A yes does what the question said, or nothing: the guess may have leant on what came before it.
         offered = _guess(said_before, "", today) if again and again.words == asked[0] else ()
+    if _ASKED_DELETE.search(answered) and (other := _other_task(said, answered, said_before, today)):
+        return other
     rather = _RATHER.fullmatch(said.strip()) if offered else None
     instead = understand(rather["instead"], answered, today) if rather and len(said.split()) > 2 else None
     if instead and not any(call in offered for call in instead):

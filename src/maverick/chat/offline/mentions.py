@@ -154,7 +154,7 @@ _BESIDE = pattern(
     r"erase|clear|defer|flag|regarding|raise|lower|update|keep|leave|go|gone|out|up|down|back|early|late|today|tomorrow|tonight|yesterday|(?:next|last|every)|"
     r"mon|tue|tues|wed|thu|thurs|fri|sat|sun|\w+day|due|date|deadline|teh|top|highest|lowest|normal|super|instead|high|low|medium|urgent|important|prio|priority|again|first|too|away|where|which|who|again|"
     r"one|two|a|an|me|us|has|want|wait|into|onto|over|via|\d+\w*|finally|earlier|later|asap|tmrw|march|april|may|june|went|gets?|"
-    r"though|anymore|yet|already|myself|ourselves|only|there|here|thing|stuff|task|lol|haha|let's|sorry|thanks|yay|postponed|day|days|week|weeks)$"
+    r"home|bloody|damn(?:ed)?|stupid|fucking|freaking|whole|entire|boring|silly|del|prepone|moves|though|anymore|yet|already|myself|ourselves|only|there|here|thing|stuff|task|lol|haha|let's|sorry|thanks|yay|postponed|day|days|week|weeks)$"
 )
 """What may stand beside the name of a task without being a part of it."""
 

@@ -85,7 +85,7 @@ _SHARED = pattern(
 """What is said of all the tasks before it: "…, both tomorrow"."""
 _DEEDS = pattern(rf"(?:,? and|,|;)(?: also)? (?={DEED})")
 _HEADER = pattern(
-    r"(?:an?|the|other|another|two|three|four|five|six|\d|some|a few|several|these|this|following|new|more|tasks?|to-?dos?|items?|things?|reminders?|please|also|with|of|for me|to do)?"
+    r"(?:an?|one|the|other|another|two|three|four|five|six|\d|some|a few|several|these|this|following|new|more|tasks?|to-?dos?|items?|things?|reminders?|please|also|with|of|for me|to do)?"
 )
 
 
@@ -178,7 +178,7 @@ _REASON = pattern(
 
 
 def _added(what: str, today: date) -> RequestedCall:
-    what = re.sub(r" (?:on|in|to) there\b", "", what)
+    what = _MUST_BE.sub(" ", re.sub(r" (?:on|in|to) there\b", "", what))
     inside = quoted(what)
     priority, rest = take_priority(QUOTED.sub("", what) if inside else what)
     rest = rest if inside else without_old_date(_without_reason(rest, today))
@@ -205,6 +205,9 @@ def _without_reason(what: str, today: date) -> str:
     return f"{_REASON.sub('', what)}{f' by {day.isoformat()}' if day else ''}"
 
 
+_MUST_BE = pattern(
+    r",? (?:and )?(?:it |this |that )?(?:has to|must|needs to|should) be (?:done|finished|ready|sent|paid)(?= (?:by|on|before)\b)"
+)
 _PINNED = pattern(r"\b(?:it|that|this|they) (?:has to|have to|must|needs? to|should|is due|are due)\b.+$")
 _DANGLING = pattern(
     r"(?:[\s,]+(?:and|but|due|on|by|at|for|it's|is|with(?: an?)?(?: due date| deadline)?(?: of)?))+$"

@@ -35,12 +35,12 @@ _PUT_DOWN = re.compile(
     r"(?P<what>.+?)(?:[,.;!–-]+\s*|\s+(?=(?:please|pls) ))(?:so |and |please |pls |can you |could you |would you |just |maybe |also )*"
     r"(?:(?:put|write|note|add|jot|stick|pop|chuck|throw)(?: (?:that|it|this|both|them))?(?: down| in| on there| (?:on|to|in) (?:(?:my|the) )?(?:\w+ )?list)*"
     r"|remind me(?: of (?:it|that))?|(?:make|create|set|add) (?:me )?an? (?:task|reminder|note|to-?do)(?: (?:of|for|about) (?:it|that|this))?)"
-    r"(?: for me| please| pls| thanks)*(?P<when> [\w ]+?)?(?: please| pls| thanks)*[.!? ]*",
+    r"(?: for me| please| pls| thanks)*(?P<when> [\w ]+?)?(?: please| pls| thanks)*(?:,? no (?:due )?(?:date|deadline|rush|hurry)(?: yet)?)?[.!? ]*",
     re.IGNORECASE | re.DOTALL,
 )
 """A request to write down what was just said."""
 _OBLIGATION = pattern(
-    r".*\b(?:need to|needs to|have to|must|should|got to|gotta|forget(?:ting)? to|supposed to|promised(?: \w+)? to|necessary (?:to|that (?:i|we)))\s+(?=\w)"
+    r".*\b(?:need to|needs to|have to|must|should|got to|gotta|forget(?:ting)? to|supposed to|(?:want|would like|plan) to|promised(?: \w+)? to|necessary (?:to|that (?:i|we)))\s+(?=\w)"
     r"|(?:the |my |our )?\w+ (?:wants|needs|expects|asked for|asks for|is asking for) (?:me to )?"
     r"|(?:(?:ok|okay|so|oh|hey)[, ]+)*(?:i|we|there)(?:'ve got| have| have got| need|'s| is) (?:an? |some )?"
 )
@@ -150,15 +150,20 @@ def read(said: str, answered: str, today: date) -> Reading:
 
 def _is_remark(sentence: str, today: date) -> bool:
     """Whether a few words ask for nothing, and put nothing in doubt."""
+    if _NO_MATTER.fullmatch(sentence):
+        return True
     is_plain = len(sentence.split()) < 8 and not (begins_with_deed(sentence) or _IN_DOUBT.search(sentence))
     return is_plain and find_date(sentence, today) is None and take_priority(sentence)[0] is None
 
 
+_NO_MATTER = pattern(
+    r"(?:there(?:'s| is) |i(?:'ve)? (?:have |had |got )?|we (?:have |had )|it's |absolutely )?no (?:rush|hurry|time|stress|pressure|big deal|excuses)\b(?: \w+){0,4}\W*"
+)
 _IN_DOUBT = pattern(
     r"\b(?:not?|never|nobody|nothing|\w+n't|still|yet|but|if|unless|maybe|perhaps|think|guess|almost|nearly|half|only|except|actually|wait|"
     r"instead|also|and|or|please|can you|could you|need|must|should|have to|will|another|other|every|each|daily|weekly)\b|\?"
 )
-_ITEM = re.compile(r"\s*\n\s*(?:[-*•]|\d+[.)])\s*")
+_ITEM = re.compile(r"\s*\n\s*(?:[-*•]|\d+[.)])\s*|(?<=\w)\s+[2-9]\)\s+")
 _THAT = pattern(r"\b(?:it|that|this)\b")
 
 
@@ -252,7 +257,8 @@ def _read_clauses(said: str, answered: str, today: date) -> Reading:
         if calls and _is_reason(part, said, calls):
             continue
         found = follow_up(part, about, today) or _clause(part, about, today)
-        is_remark = not calls and _is_remark(part, today) and not _THAT.search(said)
+        is_told = not calls and bool(mark(part, "", KNOWN_TASKS.get(), today).mentions)
+        is_remark = not (calls or is_told) and _is_remark(part, today) and not _THAT.search(said)
         is_whole = is_whole and (found is not None or is_remark or _NOT_DONE.match(part) is not None)
         calls = _merged(calls, found or ())
         about = _said_of(found or ()) or about

@@ -86,6 +86,8 @@ class _Reader:
         if not tasks and not marks:
             self._of_topic(clause, rest, values)
             return
+        if days and self._is_over(clause, tasks):
+            values.pop("due_date")
         act = self._act(rest, clause, tasks, values, marks)
         self.is_strange = act is None and not cues.NOT.search(rest) and bool(self._unknown(rest, tasks))
         if act is None:
@@ -105,6 +107,16 @@ class _Reader:
         )
         name = _named(tasks) if not marks or marks[0].is_clear else marks[0].words
         self.acts.append((name, act._replace(is_certain=act.is_certain and is_clear)))
+
+    def _is_over(self, clause: str, tasks: Sequence[Task]) -> bool:
+        """Whether a date says when the tasks were done: "I paid the rent on Sunday"."""
+        found = cues.DID_ON.search(clause)
+        deed = _base(found["verb"]) if found else ""
+        return found is not None and all(
+            deed in ("do", "finish", "complete")
+            or any(is_same_deed(deed, word) for word in meaningful(task.title))
+            for task in tasks
+        )
 
     def _of_topic(self, clause: str, rest: str, values: dict[str, Any]) -> None:
         """A clause that names no task: a value for the last one, a condition, or a remark."""

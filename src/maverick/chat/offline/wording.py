@@ -15,20 +15,20 @@ def pattern(text: str) -> re.Pattern[str]:
 
 QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?:(?<=\s)|^)['‘](.+?)['’](?=[\s,.!?:;]|$)")
 _PRIORITY = pattern(
-    r",?\s*(?:-\s*)?\b(?P<said>(?:(?:with|at|of|as|a|an|and|it's|it is|this is|that's|which is|(?:make|put|set|mark) (?:it|that)|very|really|super|so|quite|pretty|extremely)\s+)*)"
+    r",?\s*(?:-\s*)?\b(?P<said>(?:(?:with|at|of|as|a|an|and|it's|it is|this is|that's|which is|(?:make|put|set|mark) (?:it|that)|very|really|super|so|quite|pretty|kinda|rather|extremely)\s+)*)"
     r"(?:(?:priority|prio)\s*(?:is|:|=|of)?\s*(?P<after>high|medium|normal|low)"
     r"|(?P<before>high|highest|top|medium|normal|low|lowest)[\s-]+(?:priority|prio|importance)"
     r"|(?P<mild>not (?:urgent|important)(?: at all)?)|(?P<urgent>urgent|important|asap|as soon as possible))\b"
 )
 _LEVEL_ALONE = pattern(r"(?:^|,|\()\s*(high|low)\s*(?=$|,|\)|and\b)\)?")
 _POLITE = pattern(
-    r"^(?:(?:please(?: to)?|pls|plz|kindly|yo|omg|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday|probably|plus|hmm+|uh|um|ah|oops|whoops|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.\s]+)*"
+    r"^(?:(?:please(?: to)?|pls|plz|kindly|yo|omg|(?:thanks|thx|thank you|great|perfect|cool|nice|awesome|yeah|yep)(?=[,!.])|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday|probably|plus|hmm+|uh|um|ah|oops|whoops|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.\s]+)*"
     r"(?:may i ask\s+|(?:would|could) you be so kind (?:as )?to\s+|(?:can|could|would|will|may) (?:you|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you to\s+|to\s+(?!finish|complete|close))|"
     r"i want (?:you to\s+|that you\s+|to\s+(?!finish|complete|close))|i need you to\s+|let(?:'s| us| me)\s+(?!finish|complete|close|do\b)|go ahead and\s+|(?:i was wondering|i wonder|(?:it )?would be (?:great|nice|good)|i(?: would|'d| should) be (?:very )?grateful|i'd appreciate it) if you (?:(?:could|would)\s+)?)?(?:(?:please|pls|kindly|just|now|also|possibly)\s+)*"
 )
 _MIND = pattern(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ")
 _POLITE_END = pattern(
-    r"(?:[,.!?\s]+(?:please|pls|plz|for me|thanks|thank you|now|instead|mate|then|too|as well|already|finally|at last|actually|to be (?:safe|sure)|just in case|sorry|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers))+$"
+    r"(?:[,.!?\s]+(?:(?:please|pls|plz|thanks|thx)(?: x+)?|for me|at the latest|thank you|now|instead|mate|then|too|as well|already|finally|at last|actually|to be (?:safe|sure)|just in case|sorry|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers))+$"
 )
 _END = re.compile(r"[\s.!?…]+$")
 _LIST_END = pattern(
@@ -38,7 +38,7 @@ _LIST_INSIDE = pattern(
     r"(?:^|\s)(?:to|on|onto|in|into) (?:my|the|our) (?:to-?do |task )?list(?: of tasks)?:?(?= \S)(?! (?:of|for the)\b)"
 )
 _CALLED = pattern(
-    r"^(?:(?:the|a|an|my|that|this)\s+)?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|todo|to-do|reminder)s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying)\s+)?(?:(?:that )?(?:i|we)(?:'ve| have)? (?:got to|have to|need to|must|should)\s+)?"
+    r"^(?:(?:the|a|an|one|my|that|this)\s+(?=\D))?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|todo|to-do|reminder)s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying)\s+)?(?:(?:that )?(?:i|we)(?:'ve| have)? (?:got to|have to|need to|must|should)\s+)?"
 )
 _TASK_NOUN = pattern(r"[,:;.]|(?:task|item|todo|to-do|reminder|thing|one|stuff|and|for|by|due|on|to)s?\b")
 _VALUE_OF = pattern(
@@ -65,7 +65,7 @@ _LISTED = re.compile(
 
 DEED = (
     r"(?:(?:go|start|finish|learn|try)\s+(?:to\s+)?)?(?:apply|assemble|attend|back up|balance|borrow|hoover|dye|enrol|enter|fetch|hand in|hem|host|join|knit|lend|look|man|mend|oil|"
-    r"pump|prep|prune|put (?:up|away|together|out)|pull|rake|restock|refill|reserve|rearrange|rent|rinse|schedule|service|sharpen|ship|shovel|show|swap|switch|transfer|treat|trim|unpack|wind|wipe|worm|arrange|ask|bake|book|bring|brush|build|buy|call|cancel|cash|change|check|"
+    r"pump|prep|prune|put (?:up|away|together|out|(?:the|my|our) \w+ (?:out|away|up|back))|pull|rake|restock|refill|reserve|rearrange|rent|rinse|schedule|service|sharpen|ship|shovel|show|swap|switch|transfer|treat|trim|unpack|wind|wipe|worm|arrange|ask|bake|book|bring|brush|build|buy|call|cancel|cash|change|check|"
     r"charge|chase|confirm|choose|clean|clear|collect|contact|cook|cut|decide|decorate|deliver|discuss|do|download|draft|draw|drink|drop|dust|eat|"
     r"email|empty|exercise|feed|file|fill|find|finish|fix|fold|follow|get|give|go|grab|hang|help|hire|install|invite|iron|learn|"
     r"mail|make|measure|meditate|meet|message|mop|mow|open|order|organi[sz]e|pack|paint|pay|phone|pick|plan|plant|play|post|"
@@ -84,7 +84,7 @@ _SHORT: dict[str, str] = dict(
         r"(\w+)>(\S+)",
         "tmrw>tomorrow tmr>tomorrow tmw>tomorrow 2moro>tomorrow 2day>today tdy>today tonite>tonight 2nite>tonight "
         "wknd>weekend cuz>because dont>don't didnt>didn't havent>haven't hasnt>hasn't isnt>isn't wasnt>wasn't "
-        "rly>really em>them whens>when's wheres>where's u>you smth>something sth>something arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
+        "teh>the rly>really em>them whens>when's wheres>where's u>you smth>something sth>something arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
     )
 )
 _NOT_MISSPELT = frozenset(("don", "lists", "lit"))
@@ -94,10 +94,12 @@ _SLIPS = {
     r"(?<=\w )(?-i:n)(?= \w)": "and",
     r"(?<=\w )(?-i:b4)(?= \w)": "before",
     r"(?<=\w )(?-i:r)(?= \w)": "are",
+    r"\bbe reminding me\b": "remind me",
+    r"\bwanna\b": "want to",
     r"\bany more\b(?! \w+s\b)": "anymore",
     r"^\s*\*+ ?(\w+(?: \w+){0,3})$|^(\w+) ?\*+$|^((?:the |my )?\w+(?: \w+)?),? i meant?[.! ]*$": r"i mean \1\2\3",
     r"\b(remind|tell)(?=me\b)|^\s*(pls|plz|please|dont|don't)(?=(?:add|remind|mark|delete|remove|forget)\b)|^\s*(add|new|delete)(?=(?:task|todo|reminder)\b)": r"\1\2\3 ",
-    r"\bits(?= (?:(?:very|really|super|so|quite|kinda|pretty|also|already|not|all) )?(?:urgent|important|due|done|for|on|high|low|finished|paid)\b)": "it's",
+    r"\bits(?= (?:(?:very|really|super|so|quite|kinda|rather|pretty|also|already|not|all) )?(?:urgent|important|due|done|for|on|high|low|finished|paid)\b)": "it's",
 }
 
 
