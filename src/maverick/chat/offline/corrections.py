@@ -147,6 +147,8 @@ def revised(said: str, answered: str, today: date) -> list[RequestedCall] | None
     about = ABOUT.match(answered)
     if about is None or len([title for call in titles_changed(answered) for title in call]) > 1:
         return None
+    if answered.startswith("Great!"):
+        return None  # what is done is not due any more
     return _valued(said, about["task"] or about["undated"], answered, today)
 
 

@@ -25,7 +25,9 @@ ADDS = pattern(
 ASKS = pattern(
     r"(?:and |so |but |ok |okay )*(?:did|does|do i|do we|has(?! to\b)|have i|is|are|was|were|am i|should|shall|what|what's|when|where|who|which|why|how)\b"
 )
-CONDITION = pattern(r"\b(?:if|unless|maybe|perhaps|except|or|whether)\b")
+CONDITION = pattern(
+    r"\b(?:if|unless|maybe|perhaps|except|or|whether|think|guess|hope|suppose|probably|almost|nearly|not sure|hopefully)\b"
+)
 GUARD = pattern(
     r"\b(?:if|unless|maybe|perhaps|might|whether|almost|nearly|half|halfway|partly|partially|mostly|probably|think|guess|suppose|hopefully|hope|wish|or|"
     r"except|started|start|began|imagine|not sure|forgot|only|wonder|believe|some of|part of|tried|trying|draft)\b|\d ?%"
@@ -95,7 +97,7 @@ KNOWN = frozenset(
         "another extra later sooner forward ahead got new still only here there go ahead thx cheers finally phew yay lol haha btw kindly time today "
         "would like able think i'll d p first thing quite so very super pretty high low medium normal urgent important top "
         "raise increase reduce decrease deprioritise deprioritize forgot yet oops whoops uh um er latest doing down after all regarding booking paying part nicely easily i'd "
-        "open her his their ago hour hours minute minutes bloody damned stupid fucking freaking whole entire boring silly "
+        "mail email message open her his their ago hour hours minute minutes bloody damned stupid fucking freaking whole entire boring silly "
         "mistake accident accidentally marked set n ch list's asap omg damn "
         "can't cant couldn't don't dont isn't isnt haven't havent didn't didnt won't hasn't aren't wasn't doesn't never",
     )

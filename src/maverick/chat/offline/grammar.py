@@ -112,7 +112,7 @@ _COMMANDS = re.findall(
 _VERBS = "add|delete|remove|complete|mark|tick|check|cross|show|list|rename|undo|remind|move|set|make|clear|close|put|stick|bump|push|take|reopen"
 _COMMAND = pattern(
     rf".*[,;:.!-]\s*(?:so |and |please |pls |just |you can |(?:can|could|would|will) you )*((?:{_VERBS}|scrap|drop|cancel|postpone|reschedule)\b.+)"
-    r"|(?!.*(?:\bno|\bnot|n't|\bnever|\bstop|\bdid|\bwhy)\b.*\bremind).*?\b(remind me (?:to|about|of|that)\b.+)"
+    r"|(?!.*\b(?!you\b)\w+(?:'ll| will| always| usually| has to| should| must)(?: \w+)? remind)(?!.*(?:\bno|\bnot|n't|\bnever|\bstop|\bdid|\bwhy)\b.*\bremind).*?\b(remind me (?:to|about|of|that)\b.+)"
 )
 _TIMED = pattern(
     r"\b(?:every|each|today|tonight|tomorrow|next week|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b"
@@ -156,7 +156,7 @@ _PARTS = {
     "did": "(done|finished|completed|did)",
     "note": "(add|create|insert|enter|jot down|write down|note down|note|put down|record|save|log"
     "|make [me ]a note[ of]|take [a ]note[ of]|set a reminder|include)",
-    "remind": "((remind|remember) me|tell me(?= to)|remember|(don't|do not) [let me ]forget|make sure[ [that ](i|we)]|help me remember)",
+    "remind": "((remind|remember) me|remember|(don't|do not) [let me ]forget|make sure[ [that ](i|we)]|help me remember)",
     "which": r"(these|the following|the|some|several|a few|\w+)",
     "state": "(open|pending|completed|finished|done|overdue|urgent|important|(high|medium|low)(-| )priority|remaining|late)",
     "past": rf"((?!(need|feed|seed|speed|indeed|shed|bed|red|embed)\b)\w\w+ed|{'|'.join(BASE_FORMS)})",

@@ -75,6 +75,10 @@ _HEDGE = pattern(
 _INTENT = pattern(
     r"(?:let's|let us|i(?:'ll| will|'m going to| am going to|'m gonna| plan to| want to|'d like to| would like to| hope to| might| may| wanna| still (?:need|have) to)|(?:(?:i|we) )?need(?! to\b| an? | you| it| that| this| help)(?: some| more)?)\s+"
 )
+_TO_US = pattern(
+    r"(?:do|did|are|have|would|will|can|could|were) you\b|(?:what|who|how|why|where|when|which)\b"
+)
+"""How a question to the assistant begins: it is no task."""
 _IS_COMMAND = pattern(r"(?:change|set|update|move|rename|make (?:the|my|it)) ")
 _QUESTIONS: Mapping[str, str] = {
     "add_task": "Shall I add '{title}' to your list?",
@@ -235,6 +239,8 @@ def _guess(said: str, answered: str, today: date) -> Sequence[RequestedCall]:
     if reading.calls:
         return reading.calls
     text = plain_request(said).rstrip("?")
+    if _TO_US.match(text):
+        return ()
     certain = _HEDGE.sub("", text)
     meant = _INTENT.sub("", certain)
     if (

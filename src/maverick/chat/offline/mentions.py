@@ -163,6 +163,9 @@ def _is_part(said: str, words: Sequence[re.Match[str]], at: int, end: int, title
     """Whether the words are a part of another name, such as "almond milk" or "milk powder"."""
     before = said[words[at - 1].start() : words[at].start()] if at else ""
     after = said[words[end - 1].end() : words[end].end()] if end < len(words) else ""
+    is_numbered = any(word.isdigit() for word in meaningful(title))
+    if is_numbered and re.fullmatch(r"\s*\d+", after) and after.strip() not in title.split():
+        return True
     return any(
         re.fullmatch(r"\s*[\w'’-]+\s*", each)
         and not _BESIDE.match(each.strip())

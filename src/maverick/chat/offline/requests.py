@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from maverick.chat.matching import KNOWN_TASKS
+from maverick.chat.matching import KNOWN_TASKS, is_about
 from maverick.chat.offline.corrections import ABOUT, TO_COME, follow_up, is_taken_back, revised
 from maverick.chat.offline.dates import find_date, one_date, take_timing, without_old_date
 from maverick.chat.offline.grammar import clauses, is_question, read_sentence, small_talk
@@ -168,17 +168,23 @@ _THAT = pattern(r"\b(?:it|that|this)\b")
 
 
 def _is_doubtful(call: RequestedCall, said: str) -> bool:
-    """Whether a task gets a title that can hardly be one: it has words of the request, or more than a title."""
+    """Whether a task gets a title that can hardly be one, or a date that can be read in two ways, or is there already."""
     title = str(call.arguments.get("title", ""))
-    has_two_dates = "due_date" in call.arguments and _DATED.search(title) is not None
-    is_undated = "due_date" not in call.arguments and re.search(
-        r"\d/\d", str(call.arguments.get("description", ""))
+    if not title or title in quoted(said):
+        return False
+    if "due_date" in call.arguments:
+        is_misdated = _DATED.search(title) is not None
+    else:
+        is_misdated = re.search(r"\d/\d", str(call.arguments.get("description", ""))) is not None
+    is_there = (
+        call.tool_name == "add_task"
+        and not _ADDING.search(said)
+        and any(is_about(title, task.title) for task in KNOWN_TASKS.get() if not task.completed)
     )
-    return title not in quoted(said) and (
-        bool(is_undated) or has_two_dates or _NO_TITLE.search(title) is not None
-    )
+    return is_misdated or is_there or _NO_TITLE.search(title) is not None
 
 
+_ADDING = pattern(r"\b(?:add|put|create|new|note|write|jot|stick|pop|throw|chuck|schedule)\b")
 _DATED = pattern(
     r"\b(?:(?:on|by) (?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|the \d{1,2}(?:st|nd|rd|th))|tomorrow|(?:day|week|days|weeks) (?:before|after))\b"
 )
@@ -190,7 +196,7 @@ _NO_TITLE = pattern(
     r"|^(?:and|or|but|to|of|another|is|are|not|what|when|which|who|how|why|if|whether|day before|day after)\b|, (?:no|not|but|actually|wait|sorry)\b"
     r"|^(?:(?:new|next|another|first|last|this) )*(?:one|1|entry)(?: ?[:,]| -) |\b(?:forget to|remind (?:to )?me)\b|^(?:every|each|\d+(?:st|nd|rd|th) to)\b"
     r"|^(?:note|description|comment|details?) (?:to|for) |\b(?:maybe|perhaps)\b|^(?:go|run|leave)(?:,|$)|^(?:admit|confess|say|be (?:nice|fine|honest))\b|[-,(] ?(?:high|medium|low|mon|tue|wed|thu|fri|sat|sun)\b"
-    r"|^(?:also|both|it|them)\b|[,;]| - |\b(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day(?!'s)|(?:next|this) (?:week|month)|high|low|prio|urgent|i|i'm|we|we're|he|she|they|but|because|starting)\b|\bboth$|\b(?:before|until|by|since) then\b|^(?:first|second|third|last|other|same) (?:one|task|item|thing)$|\b(?:instead of|at the latest|same (?:day|time|date|priority))\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
+    r"|^(?:also|both|it|them|something|anything|stuff)\b|\bagain$|^usual$|[,;]| - |\b(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day(?!'s)|(?:next|this) (?:week|month)|high|low|prio|urgent|i|i'm|we|we're|he|she|they|but|because|starting)\b|\bboth$|\b(?:before|until|by|since) then\b|^(?:first|second|third|last|other|same) (?:one|task|item|thing)$|\b(?:instead of|at the latest|same (?:day|time|date|priority))\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
 )
 
 

@@ -225,7 +225,8 @@ class _Reader:
         )
         # "My flight is on Sunday" says when the flight is, and not when to book it.
         is_fact = "due_date" in values and cues.FACT.fullmatch(clause) is not None
-        return _Act("update_task", values, is_known and not (is_plan or is_fact))
+        is_over = self.answered.startswith("Great!") and "§" not in clause
+        return _Act("update_task", values, is_known and not (is_plan or is_fact or is_over))
 
     def _done(
         self, rest: str, tasks: Sequence[Task], values: dict[str, Any], marks: Sequence[Mention]
