@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date
-from difflib import SequenceMatcher, get_close_matches
 from typing import Any
 
 from maverick.chat.offline.dates import one_date, take_timing, without_old_date
 from maverick.chat.offline.grammar import is_question, read_sentence
+from maverick.chat.offline.titles import retitled
 from maverick.chat.offline.wording import begins_with_deed, pattern, plain_end, plain_request, take_priority
 from maverick.providers.offline import RequestedCall
 
@@ -31,7 +31,7 @@ _TAKEN_BACK = pattern(
     r"|(?:scrap|scratch|forget|ignore|cancel|drop|revert|reverse|undo) (?:the|my|that|this) (?:last|previous)(?: change| one| thing| bit| request)?"
     r"|cancel that|never ?mind(?: that| it)?|i(?:'ve| have)? changed my mind|(?:i )?take (?:that|it) back|go back"
     r"|(?:that's |there's |it's )?(?:no need|no longer (?:needed|necessary)|not (?:needed|necessary))(?: for (?:that|it))?"
-    r"|(?:leave|keep) (?:it|that) (?:as is|(?:as|how|the way) (?:it|that) (?:is|was)|as before)"
+    r"|(?:leave|keep) (?:it|that) (?:as is|(?:as|how|where|the way) (?:it|that) (?:is|was)|as before)"
     r"|(?:don't|do not)(?: (?:add|do|change|move|mark|rename|complete|save)(?: (?:it|that|this|anything))?)?"
     r"|(?:delete|remove|take) (?:it|that)(?: off)?(?: the list)? again)"
     r"(?:[,.!… ]+(?:please|then|thanks|sorry|for now|actually|after all|any ?more|yet|instead))*"
@@ -41,7 +41,7 @@ _CHANGED_MIND = pattern(
     rf"(?:(?:{_HEAD}|or|please)\b[,.! ]*)*(?:no|wait|just kidding|leave it|keep it|not)(?:[,.! ]+(?:please|thanks|actually|sorry|yet))*[.! ]*"
 )
 _TO_WHAT = pattern(
-    r"^(?:(?:(?:just )?(?:make|change|set|move|push|mark|give|leave|keep|put|bring|lower|raise|bump|drop)(?: (?:it|that|this|them)(?: back| up| down)?|(?= to\b))|go back|let's (?:say|do|make it)|(?:it |that )?(?:should|was supposed to|has to|must|needs to) (?:be|have been)(?: done| finished| ready| sent| paid)?)"
+    r"^(?:(?:(?:just )?(?:make|change|set|move|push|mark|give|leave|keep|put|bring|lower|raise|bump|drop)(?: (?:it|that|this|them)(?: back| up| down)?|(?= to\b))|go back|back|let's (?:say|do|make it)|(?:it |that )?(?:should|was supposed to|has to|must|needs to) (?:be|have been)(?: done| finished| ready| sent| paid)?)"
     r"(?: to| for| on| by| as| at| a)? |(?:it's|its|it is|that's|is)(?: for| on| due)? |(?:the )?(?:due(?: date)?|deadline|date)(?: is| by| on)?[: ]+|(?:for|on|by|to|due|until|as)(?: on| by)? )"
 )
 _IS_FINE = pattern(
@@ -104,7 +104,10 @@ def follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | No
         r"(?:oh,? )?(?:and|also|plus|and also) (?P<what>(?!\d+$).+)", plain_end(said), re.IGNORECASE
     )
     again = {"Got": "add", "Great": "complete"}.get(answered.partition(" ")[0].rstrip("!"))
-    if more is not None and again and read_sentence(more["what"], answered, today) is None:
+    is_part = (
+        more is not None and _NAME.fullmatch(more["what"]) and begins_with_deed(titles[-1] if titles else "")
+    )
+    if more is not None and again and not is_part and read_sentence(more["what"], answered, today) is None:
         return read_sentence(f"{again} {more['what']}", "", today)
     if len(titles) < 2:
         return _changed(said, about["task"] or about["undated"], answered, today)
@@ -138,7 +141,11 @@ def _changed(said: str, task: str, answered: str, today: date) -> list[Requested
     timing = take_timing(take_priority(correction)[1], today)
     is_plain = HESITATION.match(plain) or not (timing.due or take_priority(correction)[0])
     is_named = is_plain and (answered.startswith("Got it!") or "a new title" in answered)
-    title = _retitled(task, plain, correction) if is_named or answered.endswith(TO_COME) else None
+    title = (
+        retitled(task, plain, correction, is_correction=HESITATION.match(plain) is not None)
+        if is_named or answered.endswith(TO_COME)
+        else None
+    )
     return [RequestedCall("update_task", {"task": task, "title": title})] if title else None
 
 
@@ -171,7 +178,8 @@ def _values(clause: str, answered: str, today: date) -> dict[str, Any] | None:
         days = (7 if beside["unit"].lower() == "week" else 1) * (-1 if beside["before"] else 1)
         return {"postpone_days": days}
     priority, rest = take_priority(_GRADE.sub(r"\1 priority", wanted))
-    timing = take_timing(f"on {re.sub(r'^and ', '', rest)}" if rest else "", today)
+    rest = re.sub(r"^(?=\d{1,2}(?:st|nd|rd|th)\b)", "the ", re.sub(r"^and ", "", rest))
+    timing = take_timing(f"on {rest}" if rest else "", today)
     if re.sub(r"^on$", "", timing.rest):
         return None
     values = {
@@ -192,66 +200,5 @@ _WHY = pattern(
 """Why a value is as it is."""
 
 
-_OTHER_PART = pattern(
-    r"(?P<link>for|to|with|from|about|at|in) (?!(?:me|now|sure|real|example|it|that|this|them)\b)(?P<part>[\w']+(?: [\w']+){0,2})"
-)
-_FOR_WHOM = pattern(
-    r"(?:for|from|with) (?!(?:ever|good|nothing|once|sure|what|which|whom?|you)\b)[\w']+(?: [\w']+)?"
-)
-_NOT_THAT = pattern(
-    r"(?:(?:it's|its|it is|that's|with|make it) )?(?P<part>[\w' ]+?),? not (?P<wrong>[\w' ]+)|not (?P<old>[\w']+(?: [\w']+)?)(?:,| but|, but) (?P<new>[\w' ]+)"
-)
-_MADE = pattern(r"(?:make|change|rename) (?:it|that)(?: (?:to|into))? ")
-_I_MEAN = pattern(r",? (?:i (?:mean|meant)|sorry)$")
-_COUNTED = pattern(r"\d\S*(?: (?!more\b|extra\b|other\b|less\b|fewer\b)[a-z]+){0,3}|[a-z]+ \d+")
-_LINK = pattern(r"(?:for|to|with|from|about|at|in|of|on|the|my|a|an|and)")
-
-
-def _retitled(title: str, said: str, correction: str) -> str | None:
-    """A title with the part that is corrected, as "for Clara" or "page 33"; ``None`` if that is not clear."""
-    if found := _NOT_THAT.fullmatch(correction):
-        wrong, part = (found["wrong"] or found["old"]).strip(), found["part"] or found["new"]
-        swapped = re.sub(rf"\b{re.escape(wrong)}\b", lambda _: part, title, flags=re.IGNORECASE)
-        return swapped if swapped != title else None
-    other = _OTHER_PART.fullmatch(correction)
-    is_correction = HESITATION.match(said) or _MADE.match(said) or _I_MEAN.search(said)
-    is_addition = _FOR_WHOM.fullmatch(correction) and other and f" {other['link']} " not in title
-    if other and (is_correction or is_addition):
-        before, link, _ = title.rpartition(f" {other['link']} ")
-        return f"{before}{link}{other['part']}" if link else f"{title} {correction}"
-    is_certain = is_correction or _is_certain(title.split(), correction)
-    new = _I_MEAN.sub("", _MADE.sub("", correction)).split() if is_certain else []
-    return replaced(title.split(), new) if 0 < len(new) < 6 else None
-
-
-def _is_certain(title: Sequence[str], part: str) -> bool:
-    """Whether a few words that do not say so can only correct a title: another number, or a word that was misspelt."""
-    if _COUNTED.fullmatch(part):
-        return " " in part or any(word[0].isdigit() for word in title)
-    words = [word.lower() for word in title[1:]]
-    is_new = " " not in part and part.lower() not in words
-    return is_new and bool(get_close_matches(part.lower(), words, cutoff=0.7))
-
-
-def replaced(title: Sequence[str], new: Sequence[str]) -> str | None:
-    """A title with these words in place of those that they resemble: "oat milk" in "buy milk"."""
-    if begins_with_deed(" ".join(new)) and begins_with_deed(" ".join(title)) and len(new) > 1:
-        return " ".join(new)
-    low, said = [word.lower() for word in title], [word.lower() for word in new]
-    for word, step in ((said[-1], -1), (said[0], 1)):
-        if word in low[1:] and not _LINK.fullmatch(word):
-            place = edge = low.index(word, 1)
-            while 0 < edge + step < len(low) and (
-                low[edge + step] in said or not _LINK.fullmatch(low[edge + step])
-            ):
-                edge += step
-            return " ".join((*title[: min(place, edge)], *new, *title[max(place, edge) + 1 :]))
-    alike = [n for n, word in enumerate(title) if n and _are_alike(word, new[0])] if len(new) == 1 else []
-    return " ".join((*title[: alike[0]], *new, *title[alike[0] + 1 :])) if len(alike) == 1 else None
-
-
-def _are_alike(one: str, other: str) -> bool:
-    """Whether two words are both numbers, or names, or nearly the same."""
-    are_both = one[0].isupper() and other[0].isupper()
-    is_near = SequenceMatcher(None, one.lower(), other.lower()).ratio() > 0.7
-    return one[0].isdigit() == other[0].isdigit() and (one[0].isdigit() or are_both or is_near)
+_NAME = re.compile(r"[A-Z]\w*")
+"""Perhaps another task, perhaps somebody else in the one before: "call Bob", "and Alice"."""

@@ -16,7 +16,7 @@ BREAK = re.compile(
 )
 PRONOUN = pattern(
     r"\b(?:(?:that|this|the) (?:one|task)|(?:both|all)(?: of)?(?: them| these| those)?|them|those|it|the (?:due date|date|deadline|priority)|(?<=make )that"
-    r"|(?:that|this|these)(?! (?:morning|afternoon|evening|week|month|year|weekend|day|time|way|coming|\w+day)\b))(?:'s|'re)?\b|^\W*(?:all )?(?:done|finished|completed)\W*$"
+    r"|(?:that|this|these)(?! (?:morning|afternoon|evening|week|month|year|weekend|day|time|way|coming|\w+day)\b))(?:'s|'re)?\b|^\W*(?:all |already )*(?:done|finished|completed)(?: already| now)?\W*$"
 )
 ADDS = pattern(
     r"(?:(?:and|also|then|oh|ok|okay|now|so|can you|could you|would you|please|i want (?:you )?to|let's|plus)[, ]+)*"

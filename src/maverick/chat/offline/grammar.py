@@ -71,7 +71,7 @@ def is_question(said: str) -> bool:
 
 def _command_in(text: str) -> str:
     """What is asked for after a remark, as in "I was there, so delete it"; what the remark is about stands for "it"."""
-    found = _COMMAND.search(text)
+    found = _COMMAND.match(text)
     if found is None:
         return ""
     if found[2]:

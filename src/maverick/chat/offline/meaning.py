@@ -146,8 +146,10 @@ _NOT_THAT = pattern(r"^not (?:the |my )?[\w ]+?, (?:but )?|,? not (?:the|my) [\w
 _IT_WAS = pattern(r"(?:it|that) was (?=the |my )")
 _NOT_THESE = pattern(r"not (?P<task>[\w ]+)(?:,? (?:only|just|but) [\w ]+)?")
 _MEANT = pattern(r"\bmeant?\b")
-_ALSO = pattern(r"(?:oh,? )?(?:and|also|plus) (?P<task>(?:the|my) .+)")
-_TOO = pattern(r"(?:oh,? )?(?P<task>.+?),? (?:too|as well|also)[.! ]*")
+_ALSO = pattern(
+    r"(?:oh,? )?(?:(?:and|also|plus) |(?:and )?(?:do )?(?:the )?same (?:for|with) )+(?P<task>(?:the|my) .+)"
+)
+_TOO = pattern(r"(?:oh,? )?(?P<task>.+?),? (?:too|as well|also)(?:,? (?:please|pls|thanks))?[.! ]*")
 
 
 def _other_task(said: str, answered: str, said_before: str, today: date) -> Meaning | None:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from maverick.chat.matching import BASE_FORMS, is_same_deed, is_same_word, meaningful, plain_word
 from maverick.chat.offline import cues
-from maverick.chat.offline.corrections import replaced
 from maverick.chat.offline.dates import find_span, take_all
 from maverick.chat.offline.grammar import read_sentence
-from maverick.chat.offline.mentions import Marked, Mention, mark
+from maverick.chat.offline.mentions import Mention, mark
+from maverick.chat.offline.titles import renamed
 from maverick.chat.offline.wording import begins_with_deed, pattern, quoted, reference, take_priority
 from maverick.providers.offline import RequestedCall
 
@@ -301,57 +301,6 @@ def _named(tasks: Sequence[Task]) -> str:
     return titles[0] if len(titles) == 1 else " and ".join(f"'{title}'" for title in titles)
 
 
-_RENAME = pattern(
-    r"\W*(?:rename|change|edit|update|retitle|reword|turn)(?:(?: the)? (?:title|name) of)?(?: the| my)? (?P<which>§\d+|it|that|this) (?:to|into|as) (?P<title>.+)"
-    r"|\W*(?:the |my )?(?P<task>§\d+|it|that|this) should (?:just |rather |really )?(?:say|read|be called|be named) (?P<says>.+)"
-    r"|\W*(?:call|name)(?: the)? (?P<named>§\d+|(?:it|that|this)(?! done)) (?P<called>['\"“‘].+['\"”’]|.+(?= instead\b)|(?<=it ).+)(?: instead.*)?"
-)
-_RENAMES = pattern(r"\b(?:rename|retitle|reword|called?|named?|title)\b")
-_MORE = pattern(r"['\"”’] \w|\band (?:make|mark|set|move|reopen|change|delete)\b")
-_EDITS = pattern(r"\b(?:change|rename|should|make|call|update|edit)\b")
-_SWAP = pattern(
-    r"(?:.*\b(?:to|be|say|it|make|is|for|mean|meant)\b )?(?P<new>\w+(?: \w+)?),? (?:not|instead of|rather than) (?P<old>\w+(?: \w+)?)\W*"
-)
-
-
-def _renamed(
-    marked: Marked, said: str, answered: str, tasks: Sequence[Task], today: date
-) -> Statement | None:
-    """A new title, or a part of one in place of another: "to Lisbon instead of Rome"."""
-    if (swap := _SWAP.fullmatch(said)) and _EDITS.search(said) and not take_all(said, today)[0]:
-        fitting = [
-            task for task in tasks if re.search(rf"\b{re.escape(swap['old'])}\b", task.title, re.IGNORECASE)
-        ]
-        if len(fitting) == 1 and not take_priority(said)[0]:
-            title = re.sub(
-                rf"\b{re.escape(swap['old'])}\b", swap["new"], fitting[0].title, flags=re.IGNORECASE
-            )
-            return Statement(
-                [RequestedCall("update_task", {"task": fitting[0].title, "title": title})], True, title
-            )
-    if (found := _RENAME.fullmatch(marked.text)) is None or _MORE.search(marked.text):
-        return None
-    new = found["title"] or found["says"] or found["called"]
-    title = re.sub(r"§(\d+)", lambda at: marked.mentions[int(at[1])].words, new).strip(" .!'\"“”‘’")
-    which = found["which"] or found["task"] or found["named"]
-    name = marked.mentions[int(which[1:])] if which[0] == "§" else None
-    task = _named(name.tasks) if name and name.is_clear else reference("it", answered) if name is None else ""
-    if not (quoted(said) or _RENAMES.search(said) or begins_with_deed(title)) and begins_with_deed(task):
-        title = replaced(task.split(), title.split()) or title
-    is_value = (
-        take_all(f"to {title}", today)[0]
-        or take_priority(cues.LEVEL.sub(r"\1 priority", title))[0]
-        or not re.search(r"[^\W\d]{3}", title)
-    )
-    if (
-        not task
-        or (is_value and not re.match(r"\W*rename", said, re.IGNORECASE))
-        or cues.STATED.fullmatch(title)
-    ):
-        return None
-    return Statement([RequestedCall("update_task", {"task": task, "title": title})], True, title)
-
-
 _ELSEWHERE = pattern(
     r"\bundo\b|\b(?:except|apart from|other than|besides|excluding)\b|\b(?:all|everything) but\b"
 )
@@ -366,8 +315,9 @@ def read_statement(said: str, answered: str, tasks: Sequence[Task], today: date)
         return None
     marked = mark(said.replace("§", " "), answered, tasks, today)
     marked = marked._replace(text=cues.IS_DONE.sub(" is ", marked.text))
-    if (renamed := _renamed(marked, said, answered, tasks, today)) is not None:
-        return renamed
+    if new := renamed(marked, said, answered, tasks, today):
+        call = RequestedCall("update_task", {"task": new.task, "title": new.title})
+        return Statement([call], new.is_certain, new.title)
     clauses = [clause for clause in cues.BREAK.split(marked.text) if clause]
     if quoted(said) or any(cues.ADDS.match(clause) for clause in clauses):
         return None
