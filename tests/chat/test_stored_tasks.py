@@ -78,7 +78,7 @@ def is_one_of(change: Change, wanted: list[Change]) -> bool:
 
 
 @pytest.mark.requirement("CHAT-NO-WRONG-CHANGE")
-@pytest.mark.parametrize("part", ["conversations", "everyday", "spoken"])
+@pytest.mark.parametrize("part", ["conversations", "everyday", "spoken", "adding"])
 async def test_nothing_is_changed_that_was_not_asked_for(
     part: str, parlour: Parlour, record_property: Callable[[str, object], None]
 ) -> None:

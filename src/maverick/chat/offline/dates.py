@@ -30,12 +30,13 @@ _REPEATED = pattern(
     rf"(?:day|week|weekday|weekend|month|year|hour|morning|afternoon|evening|night|{_DAY})s?(?:(?:,| and|, and) (?:{_DAY})s?)*)(?=\s|,|$)"
 )
 _MONTHLY = pattern(rf"(?:the|every|each) (?P<number>{_NTH})\b(?! (?:{_DAY}|day(?! of)|week|month|year))")
-_HOUR = rf"(?:\d{{1,2}}(?:[:.]\d{{2}})?|(?:half past |quarter (?:to|past) )?(?:{'|'.join(_COUNTS)}|\d{{1,2}}))(?:ish)?"
+_NUMBER = rf"(?:{'|'.join(_COUNTS)}|\d{{1,2}})"
+_HOUR = rf"(?:\d{{1,2}}[:.]\d{{2}}|(?:(?:half|quarter|five|ten|twenty)(?: past| to)? )?{_NUMBER}(?: (?:fifteen|thirty|forty-?five))?)(?:ish)?"
 _CLOCK = r"(?:\d{1,2}(?:[:.]\d{2})?\s*(?:-|–|to)\s*)?(?:(?:\d{1,2}(?:[:.]\d{2})?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\s*(?:am|pm|a\.m\.|p\.m\.|o'clock)|\d{1,2}:\d{2})"
 _ADDRESS = rf"\s+(?!(?:on|by|and|or|with|for|from|to|about|in|at|so|but|because|if|then|please|sharp|every|each|this|next|the|to(?:day|morrow|night)|daily|{_DAY}|{_SHORT_DAY}|{_MONTH})\b)[a-z]"
 """What follows a number that is no hour: "at 12 Elm Street"."""
 _TIME = pattern(
-    rf"(?:^|,?\s+)(?:(?:at|around|about|before|after|by|from|between)\s+|@\s*)?(?:{_CLOCK}|(?:(?<=\bat )|(?<=@)){_HOUR}(?!{_ADDRESS})|noon|midnight|first thing"
+    rf"(?:^|,?\s+)(?:(?:at|around|about|before|after|by|from|between|at around|at about)\s+|@\s*)?(?:{_CLOCK}|(?:(?<=\bat )|(?<=@)|(?<=\bat around )|(?<=\bat about )){_HOUR}(?!{_ADDRESS})|{_NUMBER}ish|(?:half|quarter) (?:past|to) {_NUMBER}|noon(?:ish)?|midnight|first thing"
     r"|(?:(?<=\bat )|(?<=before )|(?<=after ))(?:lunch(?:time)?|dinner(?:time)?|breakfast)|(?:(?<=before )|(?<=after ))(?:work|school)"
     rf"|in the (?:morning|afternoon|evening)|in (?:half an hour|(?:{_COUNT}) (?:hour|minute)s?))(?=\s|,|$)"
 )
@@ -239,6 +240,11 @@ def _counted(match: re.Match[str], today: date) -> date:
     return today + timedelta(days=number * {"day": 1, "week": 7, "fortnight": 14}[unit])
 
 
+def _counted_from(match: re.Match[str], today: date) -> date:
+    day = match["day"].lower()
+    return _counted(match, today + timedelta(days=1) if day == "tomorrow" else _next(day, today))
+
+
 def _months_on(today: date, number: int) -> date:
     years, month = divmod(today.month - 1 + number, 12)
     year = today.year + years
@@ -344,14 +350,14 @@ _FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
         _month_day,
     ),
     (rf"(?P<count>{_COUNT}) (?P<unit>{_UNIT}) from (?:now|today)", _counted),
-    (rf"(?:a|one) week (?:from|on) (?P<day>{_DAY})", _week_after),
+    (rf"(?P<count>{_COUNT}) (?P<unit>{_UNIT}) (?:from|after|on) (?P<day>{_DAY}|tomorrow)", _counted_from),
     (rf"(?P<day>{_DAY}) week", _week_after),
     (rf"(?P<day>{_DAY}) (?:of )?(?P<which>next) week", _weekday),
     (rf"(?P<which>next) week,? (?:on )?(?P<day>{_DAY})", _weekday),
     (r"(?:the )?day after tomorrow", _in_days(2)),
     (r"tomorrow(?: (?:morning|afternoon|evening|night|eod))?", _in_days(1)),
     (
-        r"(?:(?:later )?today|tonight|this (?:morning|afternoon|evening)|(?:the )?end of (?:the )?day|eod)",
+        rf"(?:(?:later )?today|tonight|this (?:morning|afternoon|evening)|(?:(?:the )?end of (?:the )?day|eod|cob)(?! (?:on )?(?:{_DAY})))",
         _in_days(0),
     ),
     (rf"in (?P<count>{_COUNT}) (?P<unit>{_UNIT})(?:['’]? time)?", _counted),
@@ -362,7 +368,7 @@ _FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
     (r"(?:sometime )?next week", _in_days(7)),
     (r"(?P<which>this|next|the) weekend", _weekend),
     (
-        rf"(?:(?P<which>this coming|this|next|coming) )?(?<!every )(?<!each )(?:eod )?(?P<day>{_DAY})(?: (?:morning|afternoon|evening|night))?",
+        rf"(?:(?:eod|cob|end of day)(?: on)? )?(?:(?P<which>this coming|this|next|coming) )?(?<!every )(?<!each )(?P<day>{_DAY})(?: (?:morning|afternoon|evening|night|eod))?",
         _weekday,
     ),
     # Short names only where nothing else can be meant: "sun cream" is no Sunday.

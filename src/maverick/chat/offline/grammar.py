@@ -21,6 +21,7 @@ from maverick.chat.offline.wording import (
     plain_request,
     quoted,
     several,
+    without_chatter,
     without_pictures,
 )
 from maverick.providers.offline import RequestedCall
@@ -65,7 +66,7 @@ def is_question(said: str) -> bool:
     """Whether something is asked, rather than asked for: "could you add milk?" is a request."""
     said = re.sub(r"\s+", " ", said.replace("’", "'")).strip()
     return _ASKS.match(plain_request(said)) is not None or (
-        said.endswith("?") and not _ASKS_FOR.match(said) and not quoted(said)
+        said.endswith("?") and not _ASKS_FOR.match(without_chatter(said)) and not quoted(said)
     )
 
 
@@ -104,7 +105,7 @@ _ASKS = pattern(
     r"do (?:i|we|you|they)|will (?:i|we|it)|if|whether|(?:remind|tell) me (?:what|when|which|who|how|if|whether))\b|.*, (?:is|are|was|were|did|have|has|do|does)n't (?:it|they|i|we)$"
 )
 _ASKS_FOR = pattern(
-    r"(?:(?:please|hey|hi|ok|okay|so|and|oh|ah|oops|sorry|hmm+|wait|no|well|actually|maverick)[,.! ]+)*(?:can|could|would|will) (?:you|u|we|i)\b|.*\b(?:please|pls|(?:can|could|would|will) you)\b|(?:can|could) .+ be \w+ed\b|let(?:'s| me)\b"
+    r"(?:wait[,.! ]+)*(?:can|could|would|will) (?:you|u|we|i)\b|.*\b(?:please|pls|(?:can|could|would|will) you)\b|(?:can|could) .+ be \w+ed\b|let(?:'s| me)\b"
 )
 _COMMANDS = re.findall(
     r"\w+", "add remind remember delete remove complete mark finish show rename postpone reschedule"

@@ -18,13 +18,16 @@ _PRIORITY = pattern(
     r",?\s*(?:-\s*)?\b(?P<said>(?:(?:with|at|of|as|a|an|and|it's|it is|this is|that's|which is|(?:make|put|set|mark) (?:it|that)|very|really|super|so|quite|pretty|kinda|rather|extremely)\s+)*)"
     r"(?:(?:priority|prio)\s*(?:is|:|=|of)?\s*(?P<after>high|medium|normal|low)"
     r"|(?P<before>high|highest|top|medium|normal|low|lowest)[\s-]+(?:priority|prio|importance)"
-    r"|(?P<mild>not (?:(?:that|so|very|really|all that|particularly) )?(?:urgent|important)(?: at all)?)|(?P<urgent>urgent|important|asap|as soon as possible))\b"
+    r"|(?P<grade>p[0-4])|(?P<mild>not (?:(?:that|so|very|really|all that|particularly) )?(?:urgent|important)(?: at all)?)|(?P<urgent>urgent|important|asap|as soon as possible))\b"
 )
-_LEVEL_ALONE = pattern(r"(?:^|,|\()\s*(high|low)\s*(?=$|,|\)|and\b)\)?")
-_POLITE = pattern(
-    r"^(?:(?:please(?: to)?|pls|plz|kindly|yo|omg|(?:thanks|thx|thank you|great|perfect|cool|nice|awesome|yeah|yep)(?=[,!.])|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hello|maverick|finally|yesterday|probably|plus|hmm+|uh|um|ah|oops|whoops|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.\s]+)*"
-    r"(?:may i ask\s+|(?:would|could) you be so kind (?:as )?to\s+|(?:can|could|would|will|may) (?:you|i|we)\s+|(?:you|we|i) (?:can|may|could)\s+|i(?:'d| would) like (?:you to\s+|to\s+(?!finish|complete|close))|"
-    r"i want (?:you to\s+|that you\s+|to\s+(?!finish|complete|close))|i need you to\s+|let(?:'s| us| me)\s+(?!finish|complete|close|do\b)|go ahead and\s+|(?:i was wondering|i wonder|(?:it )?would be (?:great|nice|good)|i(?: would|'d| should) be (?:very )?grateful|i'd appreciate it) if you (?:(?:could|would)\s+)?)?(?:(?:please|pls|kindly|just|now|also|possibly)\s+)*"
+_LEVEL_ALONE = pattern(r"(?:^|,|\(|\s[-–])\s*(high|low)\s*(?=$|,|\)|and\b)\)?")
+_CHATTER = pattern(
+    r"^(?:(?:(?:hey|ok(?:ay)?) (?:siri|google|alexa)|please(?: to)?|pls|plz|kindly|yo|omg|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hiya|hello|good (?:morning|afternoon|evening|day)|dear|maverick|"
+    r"finally|yesterday|probably|plus|hmm+|uh|um|ah|ugh|oops|whoops|yeah|yep|(?:thanks|thx|thank you|great|perfect|cool|nice|awesome)(?=[,!.])|btw|by the way|sorry|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.…\s]+)+"
+)
+_ASKING = pattern(
+    r"^(?:may i ask|(?:would|could) you be so kind (?:as )?to|(?:can|could|would|will|may) (?:you|i|we)|(?:you|we|i) (?:can|may|could)|you(?= (?:add|put|write|remind|note|mark|delete)\b)|i(?:'d| would| should) like (?:you to|to(?! finish| complete| close))|"
+    r"i want (?:you(?: to)?|that you|to(?! finish| complete| close))|i need you to|let(?:'s| us| me)(?! finish| complete| close| do\b)|go ahead and|(?:i was wondering|i wonder|(?:it )?would be (?:great|nice|good)|i(?: would|'d| should) be (?:very )?grateful|i'd appreciate it) if you(?: could| would)?|possibly)\s+"
 )
 _MIND = pattern(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ")
 _POLITE_END = pattern(
@@ -35,10 +38,10 @@ _LIST_END = pattern(
     r"(?:^|\s+)(?:to|on|onto|in|into|from|off)\s+(?:my|the|teh|our)\s+(?:\w+\s+)?(?:list|lists|tasks|todos?|to-dos?|to-do list|todo list)$"
 )
 _LIST_INSIDE = pattern(
-    r"(?:^|\s)(?:to|on|onto|in|into) (?:my|the|our) (?:to-?do |task )?list(?: of tasks)?:?(?= \S)(?! (?:of|for the)\b)"
+    r"(?:^|\s)(?:to|on|onto|in|into) (?:(?:my|the|our) )?(?:to-?do |task )?list(?: of tasks)?:?(?= \S)(?! (?:of|for the)\b)"
 )
 _CALLED = pattern(
-    r"^(?:(?:the|a|an|one|my|that|this)\s+(?=\D))?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|todo|to-do|reminder)s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying)\s+)?(?:(?:that )?(?:i|we)(?:'ve| have)? (?:got to|have to|need to|must|should)\s+)?(?:(?:remember|not forget) to\s+)?"
+    r"^(?:(?:the|a|an|one|my|that|this)\s+(?=\D))?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|todo|to-do|reminder)s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying)\s+)?(?:(?:that )?(?:(?:i|we)(?:'ve| have)? )?(?:got to|have to|need to|gotta|must(?: to)?|should)\s+)?(?:(?:remember|not forget) to\s+)?"
 )
 _TASK_NOUN = pattern(r"[,:;.]|(?:task|item|todo|to-do|reminder|thing|one|stuff|and|for|by|due|on|to)s?\b")
 _VALUE_OF = pattern(
@@ -82,7 +85,7 @@ _FRAME = (
 _SHORT: dict[str, str] = dict(
     re.findall(
         r"(\w+)>(\S+)",
-        "tmrw>tomorrow tmr>tomorrow tmw>tomorrow 2moro>tomorrow 2day>today tdy>today tonite>tonight 2nite>tonight "
+        "tmrw>tomorrow tmr>tomorrow tmw>tomorrow tmrow>tomorrow tmoro>tomorrow tomoz>tomorrow 2moro>tomorrow 2day>today tdy>today tonite>tonight 2nite>tonight "
         "wknd>weekend cuz>because dont>don't didnt>didn't havent>haven't hasnt>hasn't isnt>isn't wasnt>wasn't "
         "teh>the rly>really em>them whens>when's wheres>where's u>you smth>something sth>something arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
     )
@@ -99,7 +102,7 @@ _SLIPS = {
     r"\bany more\b(?! \w+s\b)": "anymore",
     r"^\s*\*+ ?(\w+(?: \w+){0,3})$|^(\w+) ?\*+$|^((?:the |my )?\w+(?: \w+)?),? i meant?[.! ]*$": r"i mean \1\2\3",
     r"\b(remind|tell)(?=me\b)|^\s*(pls|plz|please|dont|don't)(?=(?:add|remind|mark|delete|remove|forget)\b)|^\s*(add|new|delete)(?=(?:task|todo|reminder)\b)": r"\1\2\3 ",
-    r"\bits(?= (?:(?:very|really|super|so|quite|kinda|rather|pretty|also|already|not|all) )?(?:urgent|important|due|done|for|on|high|low|finished|paid)\b)": "it's",
+    r"(?<=\w, )its(?! own)(?= \w)|\bits(?= (?:(?:very|really|super|so|quite|kinda|rather|pretty|also|already|not|all) )?(?:urgent|important|due|done|for|on|high|low|finished|paid)\b)": "it's",
 }
 
 
@@ -116,16 +119,16 @@ def corrected(text: str, commands: Sequence[str]) -> str:
 
 
 def spelt(text: str) -> str:
-    """A text without short forms and slips, unless it quotes something.
+    """A text without short forms and slips, except in what it quotes.
 
     Misspelt days, and words such as "task", are put right: a letter too few, too many or swapped.
     """
-    text = text.replace("’", "'")
-    if quoted(text):
-        return text
+    held = [found[0] for found in QUOTED.finditer(text)]
+    text = QUOTED.sub("\0", text).replace("’", "'")
     for slip, right in _SLIPS.items():
         text = re.sub(slip, right, text, flags=re.IGNORECASE)
-    return re.sub(r"(?<!')\b[a-z0-9]+\b(?!')", lambda found: _spelt(found[0]), text, flags=re.IGNORECASE)
+    text = re.sub(r"(?<!')\b[a-z0-9]+\b(?!')", lambda found: _spelt(found[0]), text, flags=re.IGNORECASE)
+    return re.sub("\0", lambda _: held.pop(0), text)
 
 
 def _spelt(word: str) -> str:
@@ -160,7 +163,15 @@ def plain_end(text: str) -> str:
 
 def plain_request(text: str) -> str:
     """A request without politeness around it and punctuation behind it."""
-    return _MIND.sub(_minded, _POLITE.sub("", plain_end(text), count=1).strip(), count=1)
+    text, before = plain_end(text), ""
+    while text != before:
+        before, text = text, _ASKING.sub("", without_chatter(text))
+    return _MIND.sub(_minded, text, count=1)
+
+
+def without_chatter(text: str) -> str:
+    """A text without the words that people say before they ask for something: "um, yeah so"."""
+    return _CHATTER.sub("", text)
 
 
 def _minded(found: re.Match[str]) -> str:
@@ -183,17 +194,21 @@ def take_priority(text: str) -> tuple[str | None, str]:
             (alone[1].capitalize(), _LEVEL_ALONE.sub(" ", text, count=1).strip()) if alone else (None, text)
         )
     rest = f"{text[: found.start()].rstrip(' ,:(')} {text[found.end() :].lstrip(' ,:!)')}".strip()
-    word = (found["after"] or found["before"] or "").lower()
-    if found["urgent"] or word in ("high", "highest", "top"):
+    word = (found["after"] or found["before"] or found["grade"] or "").lower()
+    if found["urgent"] or word in ("high", "highest", "top", "p0", "p1"):
         return "High", rest
-    return ("Low" if found["mild"] or word in ("low", "lowest") else "Medium"), rest
+    return ("Low" if found["mild"] or word in ("low", "lowest", "p3", "p4") else "Medium"), rest
 
 
 def _is_adjective(text: str, found: re.Match[str]) -> bool:
     """Whether a word of priority belongs to the title: "send the important letter"."""
     before, after = text[: found.start()].strip(), text[found.end() :].strip(" !.)")
     is_inside = bool(before and after) and not _TASK_NOUN.match(after)
-    return is_inside and bool(found["urgent"] or found["mild"]) and found["said"].strip() in ("", "a", "an")
+    return (
+        is_inside
+        and bool(found["urgent"] or found["mild"] or found["grade"])
+        and found["said"].strip() in ("", "a", "an")
+    )
 
 
 def without_list(text: str) -> str:
