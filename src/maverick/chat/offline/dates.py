@@ -13,11 +13,11 @@ from maverick.chat.offline.wording import pattern
 
 _DAYS = [day.lower() for day in calendar.day_name]
 _MONTHS = [month.lower() for month in calendar.month_name[1:]]
-_COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _NTHS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _DAY = "|".join(_DAYS)
 _MONTH = "|".join(rf"{month}|{month[:3]}" for month in _MONTHS)
-_COUNT = "|".join((r"\d{1,3}", "an?", "another", "a couple of", *_COUNTS))
+_COUNT = "|".join((r"\d{1,3}", "an?", "another", "a couple of", *COUNTS))
 _SHORT_DAY = r"mon|tues?|wed|thu(?:rs?)?|fri|(?!(?-i:SAT))sat|sun"  # SAT is an exam
 _NO_ARTICLE = r"(?<!\bthe )(?<!\bsome )(?<!\ba )(?<!\bof )(?<!\bin )"
 _NO_NAME = r"(?=\s*(?:$|[,.!?;]|at \d|\d+ ?[ap]m|instead|please|morning|evening|night))"
@@ -30,7 +30,7 @@ _REPEATED = pattern(
     rf"(?:day|week|weekday|weekend|month|year|hour|morning|afternoon|evening|night|{_DAY})s?(?:(?:,| and|, and) (?:{_DAY})s?)*)(?=\s|,|$)"
 )
 _MONTHLY = pattern(rf"(?:the|every|each) (?P<number>{_NTH})\b(?! (?:{_DAY}|day(?! of)|week|month|year))")
-_NUMBER = rf"(?:{'|'.join(_COUNTS)}|\d{{1,2}})"
+_NUMBER = rf"(?:{'|'.join(COUNTS)}|\d{{1,2}})"
 _HOUR = rf"(?:\d{{1,2}}[:.]\d{{2}}|(?:(?:half|quarter|five|ten|twenty)(?: past| to)? )?{_NUMBER}(?: (?:fifteen|thirty|forty-?five))?)(?:ish)?"
 _CLOCK = r"(?:\d{1,2}(?:[:.]\d{2})?\s*(?:-|–|to)\s*)?(?:(?:\d{1,2}(?:[:.]\d{2})?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\s*(?:am|pm|a\.m\.|p\.m\.|o'clock)|\d{1,2}:\d{2})"
 _ADDRESS = rf"\s+(?!(?:on|by|and|or|with|for|from|to|about|in|at|so|but|because|if|then|please|sharp|every|each|this|next|the|to(?:day|morrow|night)|daily|{_DAY}|{_SHORT_DAY}|{_MONTH})\b)[a-z]"
@@ -163,7 +163,7 @@ def when_last(text: str, today: date) -> str:
 
 
 _WHEN_FIRST = pattern(
-    r"(?P<when>\w.{2,30}?),? (?P<rest>(?:i|we|please|remind|add|don't|(?:can|could) you|put)\b.+)"
+    r"(?P<when>\w.{2,30}?),? (?P<rest>(?:i|we|please|remind|add|don't|(?:can|could) you|put|is(?! (?:it|that|this|the|there)\b))\b.+)"
 )
 
 
@@ -233,7 +233,7 @@ def _exact(match: re.Match[str], _: date) -> date | None:
 def _counted(match: re.Match[str], today: date) -> date:
     word = match["count"].lower()
     number = int(word) if word.isdigit() else 2 if word.endswith("of") else 1
-    number = _COUNTS.index(word) + 1 if word in _COUNTS else number
+    number = COUNTS.index(word) + 1 if word in COUNTS else number
     unit = match["unit"].lower().rstrip("s")
     if unit == "month":
         return _months_on(today, number)

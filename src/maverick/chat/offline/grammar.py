@@ -156,7 +156,7 @@ _PARTS = {
     "postpone": "(move|postpone|prepone|push|reschedule|delay|shift|defer|bring|pull|put off|snooze)",
     "did": "(done|finished|completed|did)",
     "note": "(add|create|insert|enter|jot down|write down|note down|note|put down|record|save|log"
-    "|make [me ]a note[ of]|take [a ]note[ of]|set a reminder|include)",
+    "|make [me ]a note[ of]|take [a ]note[ of]|set [a ]reminder|include)",
     "remind": "((remind|remember) me|remember|(don't|do not) [let me ]forget|make sure[ [that ](i|we)]|help me remember)",
     "which": r"(these|the following|the|some|several|a few|\w+)",
     "state": "(open|pending|completed|finished|done|overdue|urgent|important|(high|medium|low)(-| )priority|remaining|late)",
@@ -240,10 +240,10 @@ list:           [is there |are there |is |are |do i have |have i [got ]|did i ](
 list:           (let me see|i want to see|i'd like to see|can i see|may i see)\b.*
 list:           [all |my |only |just ][the |my ]{state}\b.*{tasks}
 # Adding.
-add:            (put|pop|stick) (?P<what>(?='|\"|“|‘).+)
-add_listed:     [(add|create|make|note|put|remind me)\b ?]{what}
+add:            (put|pop|stick) [in |down |on ](?P<what>(?='|\"|“|‘).+)
+add_listed:     [(add|create|make|note|put|remind me|[i ]need|set[ up])\b ?]{what}
 add_several:    (add|create|make|new)[ {which}] [new ](tasks|todos|items|things)[ to (my|the) list] ?(:|,|-) ?{what}
-add_several:    (two|three|four|five|six|\d|some|a few|several) (things|tasks|todos)[ to do][ (?P<when>(for|by|on) .+?)] ?: ?{what}
+add_several:    (two|three|four|five|six|\d|some|a few|several) (things|tasks|todos)[ to do][ (?P<when>(for|by|on) .+?)][ please] ?(:|,|-) ?(?P<what>.+)
 add:            [i('d like| would like| want| need) to ]{note}[ that][ i {must}]\b ?:? ?(?P<what>.*)
 add:            (make|set[ up]|start|open) (?P<what>[me ](a|an|another)\b.*\b(task|todo|to-do|reminder)\b.+)
 add:            [a |another ][new ](task|to-?do|to do|item|reminder) ?[:|,|-|called|named] ?{what}
@@ -254,6 +254,7 @@ add:            [super |very |really ](?P<what>(urgent|important|high priority|l
 add:            (another|one more|the (next|other))( thing[ [that ](i|we) {must} do][ to do][ is][ to| ?:|,]| ?:) {what}
 add_dated:      (?P<when>today|tonight|tomorrow|this weekend|[on |for ](sun|mon|tues|wednes|thurs|fri|satur)day) ?(:|-) ?{what}
 add_placed:     (put|stick|pop|chuck|throw|pencil|slot|squeeze|get|jot) {what} (in|down|on)[ (?P<when>(for|on|by|at|as) .+)]
+add_put:        (put|pop|stick|chuck|throw) [in |down |on ]{what}
 add:            (chuck|stick|pop|throw|put|set|make|give me|i need|i want|send me) a (reminder|note)[ in] (for|to|about|of) {what}
 add:            [i('d| would) like to |i want to ]be reminded (to|about|of) {what}
 add:            i (keep forgetting|always forget|still need|nearly forgot|almost forgot|mustn't forget|can't forget|better|had better|'d better|am supposed|'m supposed) [to ]{what}

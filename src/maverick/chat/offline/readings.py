@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, TypeAlias
 
-from maverick.chat.offline.dates import find_date, take_timing, without_old_date
+from maverick.chat.offline.dates import COUNTS, find_date, take_timing, without_old_date
 from maverick.chat.offline.wording import (
     DEED,
     QUOTED,
@@ -76,7 +76,7 @@ def _are_several(items: Sequence[str], today: date) -> bool:
 
 
 _BEFORE_ITEM = pattern(
-    r"^(?:(?:also|please|pls|me|another one|an? (?:task|reminder|to-?do)(?= (?:for|on|by)\b))[ ,:]+)+(?=\S)"
+    r"^(?:(?:also|please|pls|me|for me|another one|an? (?:task|reminder|to-?do)(?= (?:for|on|by)\b))[ ,:]+)+(?=\S)"
 )
 _SEPARATE = pattern(r",? (?:as|in) (?:separate|different|two|three|individual) (?:tasks|items|ones)\W*$")
 _SHARED = pattern(
@@ -128,7 +128,11 @@ def _is_thing(text: str, today: date) -> bool:
 def add_several(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """Several tasks to add, perhaps all for the same day."""
     when = match.groupdict().get("when") or ""
-    return [_added(f"{part} {when}", heard.today) for part in several(match["what"])]
+    items = [re.sub(r"^(?:please )?add ", "", item) for item in several(match["what"])]
+    said = match.group().split()[0].lower()
+    if said in COUNTS and len(items) != COUNTS.index(said) + 1:
+        return None
+    return [_added(f"{item} {when}", heard.today) for item in items]
 
 
 def add_dated(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
@@ -144,6 +148,18 @@ def add_placed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None
         return None
     call = _added(f"{match['what']} {match['when']}", heard.today)
     return [call] if {"due_date", "priority"} & {*call.arguments} and "title" in call.arguments else None
+
+
+def add_put(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
+    """A task to add that is "put in": a deed or an appointment. What is put somewhere is a thing."""
+    is_task = begins_with_deed(match["what"]) and not _PUT_SOMEWHERE.match(match["what"])
+    return add(heard, match) if is_task or _APPOINTMENT.match(match["what"]) else None
+
+
+_PUT_SOMEWHERE = pattern(r"\w+ (?:in|on|into|onto|under|to|for|at|up|out|away)\b")
+_APPOINTMENT = pattern(
+    r"(?:an? |the |my )?(?:\w+ )?(?:appointment|meeting|lunch|dinner|call|visit|lesson|class|interview|viewing|haircut|reminder)\b"
+)
 
 
 def schedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
@@ -219,6 +235,7 @@ _AROUND_TITLE = pattern(
 """What may stand around a title in quotation marks."""
 _REFERS = pattern(
     r"(?:(?:it|that|this|them|these|one|an?|(?:the )?same|some ?things?(?: for me| else| new)?)?(?: ?(?:again|more|too|thing))?)"
+    r"|(?:buy|get|order|grab|find) (?:an?(?: new)? one|another(?: one)?|(?:some )?more|some|new ones|it|them)"
 )
 
 
@@ -354,6 +371,7 @@ READERS: Mapping[str, Reader] = {
     "add_dated": add_dated,
     "add_listed": add_listed,
     "add_placed": add_placed,
+    "add_put": add_put,
     "add_deed": add_deed,
     "add_several": add_several,
     "add_whole": add_whole,

@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from maverick.chat.matching import KNOWN_TASKS, is_about
 from maverick.chat.offline.corrections import ABOUT, TO_COME, follow_up, is_taken_back, revised
-from maverick.chat.offline.dates import find_date, one_date, take_timing, without_old_date
+from maverick.chat.offline.dates import find_date, one_date, take_timing, when_last, without_old_date
 from maverick.chat.offline.grammar import clauses, is_question, read_sentence, small_talk
 from maverick.chat.offline.mentions import mark
 from maverick.chat.offline.statements import read_statement
 from maverick.chat.offline.wording import (
+    QUOTED,
     begins_with_deed,
     pattern,
     plain_request,
@@ -33,16 +34,16 @@ _CORRECTED = pattern(
 )
 _PUT_DOWN = re.compile(
     r"(?P<what>.+?)(?:[,.;!–-]+\s*|\s+(?=(?:please|pls) ))(?:so |and |please |pls |can you |could you |would you |just |maybe |also )*"
-    r"(?:(?:put|write|note|add|jot|stick|pop|chuck|throw)(?: (?:that|it|this|both|them))?(?: down| in| on there| (?:on|to|in) (?:(?:my|the) )?(?:\w+ )?list)*"
+    r"(?:(?:put|write|note|add|jot|stick|pop|chuck|throw)(?: (?:that|it|this|both|them))?(?: down| (?:on|to|in)(?: there| (?:(?:my|the) )?(?:\w+ )?list)?)*"
     r"|remind me(?: of (?:it|that))?|(?:make|create|set|add) (?:me )?an? (?:task|reminder|note|to-?do)(?: (?:of|for|about) (?:it|that|this))?)"
-    r"(?: for me| please| pls| thanks)*(?P<when> [\w ]+?)?(?: please| pls| thanks)*(?:,? no (?:due )?(?:date|deadline|rush|hurry)(?: yet)?)?[.!? ]*",
+    r"(?: for me| please| pls| thanks)*(?P<when>,? [\w ]+?)?(?: please| pls| thanks)*(?:,? no (?:due )?(?:date|deadline|rush|hurry)(?: yet)?)?[.!? ]*",
     re.IGNORECASE | re.DOTALL,
 )
 """A request to write down what was just said."""
 _OBLIGATION = pattern(
     r".*\b(?:need to|needs to|have to|must|should|got to|gotta|forget(?:ting)? to|supposed to|(?:want|would like|plan) to|promised(?: \w+)? to|necessary (?:to|that (?:i|we)))\s+(?=\w)"
     r"|(?:the |my |our )?\w+ (?:wants|needs|expects|asked for|asks for|is asking for) (?:me to )?"
-    r"|(?:(?:ok|okay|so|oh|hey)[, ]+)*(?:i|we|there)(?:'ve got| have| have got| need|'s| is) (?:an? |some )?"
+    r"|(?:(?:ok|okay|so|oh|hey)[, ]+)*(?:(?:i|we|there)(?:'ve got| have| have got| need|'s| is)|is) (?:an? |some )?"
 )
 _IS_DUE = pattern(r"(?:'s| is| are)(?= (?:due|on|by|at)\b)")
 
@@ -51,19 +52,22 @@ def _put_down(said: str, answered: str, today: date) -> str:
     """What is to be written down, as a request: "I have a meeting on Monday, please add it"."""
     if not (down := _PUT_DOWN.fullmatch(said)) or is_question(down["what"]) or quoted(said):
         return said
-    if take_timing(f"{down['when'] or ''}", today).rest:
+    _, when = take_priority(re.sub(r"^,? (?:as )?", "", down["when"] or ""))
+    if take_timing(when, today).rest:
         return said  # "remind me on Monday to …" says something of its own
     if any(mention.is_clear for mention in mark(down["what"], answered, KNOWN_TASKS.get(), today).mentions):
         return said
     noted = _read_clauses(down["what"], "", today)
     if noted.calls and noted.is_certain and all(call.tool_name == "add_task" for call in noted.calls):
         return f"{down['what']}{down['when'] or ''}"
-    what = _IS_DUE.sub("", _OBLIGATION.sub("", down["what"].strip(), count=1), count=1)
+    what = when_last(one_date(down["what"].strip()), today)
+    what = _IS_DUE.sub("", _OBLIGATION.sub("", what, count=1), count=1)
     what = re.sub(r" from me\b", "", what)
-    is_plain = len(what.split()) < 12 and not _NO_NOTE.search(what)
+    is_plain = len(what.split()) < 12 and not _NO_NOTE.search(_NAMES.sub("", what))
     return f"add {what}{down['when'] or ''}" if is_plain else said
 
 
+_NAMES = re.compile(r"\b[A-Z]\w* and (?=[A-Z])")
 _NO_NOTE = pattern(
     r"\b(?:i|we|you|he|she|it|they|is|are|was|were|am|be|been|will|would|can|could|not|no|\w+n't|what|when|why|who|how|if|that|this|them|i'm|it's|i'll|did|do|does|"
     r"less|more|make|set|ugh|so|very|really|too|wow|lol|omg|tired|busy|sick|rain\w*|weather|sunny|hot|cold|happy|good|nice|great|enjoy|hope|thanks|thank|sorry|yesterday|ago|last|see|love|hate|bye|hello|hi|yes|yeah|ok|okay|maybe|undo|delete|remove|mark|move|push|"
@@ -126,7 +130,7 @@ def read(said: str, answered: str, today: date) -> Reading:
     calls: list[RequestedCall] = []
     is_certain = True
     about = answered
-    for sentence in [said] if quoted(said) else _SENTENCE_END.split(said):
+    for sentence in _sentences(said):
         if topic := _TOPIC.fullmatch(sentence):
             about = f"Updated! '{topic['task']}'{TO_COME}"
         elif calls and is_taken_back(sentence):
@@ -146,6 +150,15 @@ def read(said: str, answered: str, today: date) -> Reading:
     return Reading(
         [*_changes(calls), *lists], is_certain and not any(_is_doubtful(call, said) for call in calls)
     )
+
+
+def _sentences(said: str) -> list[str]:
+    """The sentences of a message; what is quoted is in one of them."""
+    inside = [found.span() for found in QUOTED.finditer(said)]
+    gaps = [found.span() for found in _SENTENCE_END.finditer(said)]
+    gaps = [(end, start) for end, start in gaps if not any(a < end < b for a, b in inside)]
+    starts, ends = [0, *(start for _, start in gaps)], [*(end for end, _ in gaps), len(said)]
+    return [said[start:end] for start, end in zip(starts, ends, strict=True)]
 
 
 def _is_remark(sentence: str, today: date) -> bool:
@@ -192,10 +205,11 @@ _DATED = pattern(
 
 _NO_TITLE = pattern(
     r"(?<!\bMr)(?<!\bMs)(?<!\bDr)(?<!\bMrs)[.!?] +\w|\b(?:tasks?|to-?dos?|reminders?|deadline|due|priority|yesterday|already|my list|the list|please)\b|(?:^|\s)['\"“‘][^'\"”’]+['\"”’] +\w|: (?:i|we)\b|^(?:i|you|me|he|she|they)\b"
-    r"|\b(?:to|the|a|an|of|from|my|or|not|really|very)$|\b(?:mark|make|set|move) (?:it|that|them)\b"
+    r"|\b(?:to|the|a|an|of|from|at|for|by|with|my|or|not|really|very)$|\b(?:mark|make|set|move) (?:it|that|them)\b"
     r"|^(?:and|or|but|to|of|another|is|are|not|what|when|which|who|how|why|if|whether|day before|day after)\b|, (?:no|not|but|actually|wait|sorry)\b"
     r"|^(?:(?:new|next|another|first|last|this) )*(?:one|1|entry)(?: ?[:,]| -) |\b(?:forget to|remind (?:to )?me)\b|^(?:every|each|\d+(?:st|nd|rd|th) to)\b"
     r"|^(?:note|description|comment|details?) (?:to|for) |\b(?:maybe|perhaps)\b|^(?:go|run|leave)(?:,|$)|^(?:admit|confess|say|be (?:nice|fine|honest))\b|[-,(] ?(?:high|medium|low|mon|tue|wed|thu|fri|sat|sun)\b"
+    r"|^(?:put (?:in|down)|add|need|wanna)\b|\b(?:and (?:add|put)|(?:need|have|got) to|gotta|at (?:half|quarter)|lol|haha|pls|plz|thanks|thx|um|uh)\b|\b(\w+) \1\b|^\w+ (?-i:it|them|those|these)\b|\b(?:new|another|other|different) one\b"
     r"|^(?:also|both|it|them|something|anything|stuff)\b|\bagain$|^usual$|[,;]| - |\b(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day(?!'s)|(?:next|this) (?:week|month)|high|low|prio|urgent|i|i'm|we|we're|he|she|they|but|because|starting)\b|\bboth$|\b(?:before|until|by|since) then\b|^(?:first|second|third|last|other|same) (?:one|task|item|thing)$|\b(?:instead of|at the latest|same (?:day|time|date|priority))\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
 )
 
@@ -338,7 +352,13 @@ def _is_done_already(later: RequestedCall, calls: Sequence[RequestedCall]) -> bo
 
 
 def _is_same(earlier: RequestedCall, later: RequestedCall) -> bool:
+    if earlier.tool_name == later.tool_name == "add_task":
+        said, again = (str(call.arguments.get("title")).lower().split() for call in (earlier, later))
+        return {*said} - _ARTICLES == {*again} - _ARTICLES
     if later.tool_name != "update_task" or earlier.tool_name not in ("add_task", "update_task"):
         return False
     named = {earlier.arguments.get("title"), earlier.arguments.get("task")}
     return later.arguments.get("task") in named and not {"completed", "postpone_days"} & {*later.arguments}
+
+
+_ARTICLES = frozenset(("a", "an", "the", "my"))

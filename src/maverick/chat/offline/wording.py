@@ -31,7 +31,7 @@ _ASKING = pattern(
 )
 _MIND = pattern(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ")
 _POLITE_END = pattern(
-    r"(?:[,.!?\s]+(?:(?:please|pls|plz|thanks|thx)(?: x+)?|for me|at the latest|please and thank you|thank you|now|instead|mate|then|too|as well|already|finally|at last|actually|to be (?:safe|sure)|just in case|sorry|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers))+$"
+    r"(?:[,.!?\s]+(?:(?:please|pls|plz|thanks|thx)(?: x+)?|for me|at the latest|please and thank you|thank you|now|instead|mate|then|too|as well|already|finally|at last|actually|to be (?:safe|sure)|just in case|sorry|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers|god bless(?: you)?|before i forget(?: again)?|ok(?:ay)?(?= thank)))+$"
 )
 _END = re.compile(r"[\s.!?…]+$")
 _LIST_END = pattern(
@@ -99,6 +99,7 @@ _SLIPS = {
     r"(?<=\w )(?-i:r)(?= \w)": "are",
     r"\bbe reminding me\b": "remind me",
     r"\bwanna\b": "want to",
+    r"^(\W*(?:\w+ )?(?:new|another|next) (?:one|task|thing|todo|reminder))\s*(?:\.+|…|-+)\s+(?=\w)": r"\1: ",
     r"\bany more\b(?! \w+s\b)": "anymore",
     r"^\s*\*+ ?(\w+(?: \w+){0,3})$|^(\w+) ?\*+$|^((?:the |my )?\w+(?: \w+)?),? i meant?[.! ]*$": r"i mean \1\2\3",
     r"\b(remind|tell)(?=me\b)|^\s*(pls|plz|please|dont|don't)(?=(?:add|remind|mark|delete|remove|forget)\b)|^\s*(add|new|delete)(?=(?:task|todo|reminder)\b)": r"\1\2\3 ",
