@@ -26,7 +26,7 @@ BASE_FORMS = {form: base for base, *forms in map(str.split, _FORMS.split(",")) f
 """The verb of each past form that does not begin like it."""
 _DEEDS = (
     "call phone ring telephone speak talk, email mail write message send, buy purchase get grab pick fetch, pay transfer settle, "
-    "finish complete submit hand deliver wrap send ship, book reserve, water give"
+    "finish complete submit hand deliver wrap send ship turn, book reserve, water give"
 )
 _SAME_DEEDS = [*map(str.split, _DEEDS.split(","))]
 """Verbs in which people say that the same was done."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
@@ -104,23 +103,10 @@ def follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | No
         r"(?:oh,? )?(?:and|also|plus|and also) (?P<what>(?!\d+$).+)", plain_end(said), re.IGNORECASE
     )
     again = {"Got": "add", "Great": "complete"}.get(answered.partition(" ")[0].rstrip("!"))
-    is_part = (
-        more is not None and _NAME.fullmatch(more["what"]) and begins_with_deed(titles[-1] if titles else "")
-    )
-    if more is not None and again and not is_part and read_sentence(more["what"], answered, today) is None:
+    is_name = more is not None and titles and _NAME.fullmatch(more["what"]) and begins_with_deed(titles[-1])
+    if more is not None and again and not is_name and read_sentence(more["what"], answered, today) is None:
         return read_sentence(f"{again} {more['what']}", "", today)
-    if len(titles) < 2:
-        return _changed(said, about["task"] or about["undated"], answered, today)
-    return _all_changed(said, titles, answered, today)
-
-
-def _all_changed(said: str, titles: Sequence[str], answered: str, today: date) -> list[RequestedCall] | None:
-    """Another value for each of the tasks."""
-    if len(re.findall(r"\bdue\b", answered)) not in (0, len(titles)):
-        return None  # only some of them have a date: which of them are meant?
-    each = [_changed(said, title, answered, today) or [] for title in titles]
-    calls = [call for found in each for call in found if "title" not in call.arguments]
-    return calls if len(calls) == len(titles) else None
+    return _retitled(said, about["task"] or about["undated"], answered, today) if len(titles) < 2 else None
 
 
 def _is_regretted(said: str, answered: str) -> bool:
@@ -132,10 +118,8 @@ def _is_regretted(said: str, answered: str) -> bool:
     return is_done and _NOT_SO.fullmatch(HESITATION.sub("", said)) is not None
 
 
-def _changed(said: str, task: str, answered: str, today: date) -> list[RequestedCall] | None:
-    """Another date, priority or title for the task."""
-    if change := _valued(said, task, answered, today):
-        return change
+def _retitled(said: str, task: str, answered: str, today: date) -> list[RequestedCall] | None:
+    """Another title for the task."""
     plain = plain_end(said)
     correction = plain_request(HESITATION.sub("", plain))
     timing = take_timing(take_priority(correction)[1], today)
@@ -150,31 +134,31 @@ def _changed(said: str, task: str, answered: str, today: date) -> list[Requested
 
 
 def revised(said: str, answered: str, today: date) -> list[RequestedCall] | None:
-    """Another date or priority for the one task that the answer before was about."""
+    """Another date or priority for what was just changed, unless it is done: what is done is not due any more."""
     about = ABOUT.match(answered)
-    if about is None or len([title for call in titles_changed(answered) for title in call]) > 1:
+    if about is None or answered.startswith("Great!"):
         return None
-    if answered.startswith("Great!"):
-        return None  # what is done is not due any more
-    return _valued(said, about["task"] or about["undated"], answered, today)
-
-
-def _valued(said: str, task: str, answered: str, today: date) -> list[RequestedCall] | None:
-    """Another date or priority for the task, perhaps with the reason for it; every clause is one or the other."""
+    titles = [title for call in titles_changed(answered) for title in call] or [
+        about["task"] or about["undated"]
+    ]
+    if len(titles) > 1 and len(re.findall(r"\bdue\b", answered)) not in (0, len(titles)):
+        return None  # only some of them have a date: which of them are meant?
     correction = plain_request(HESITATION.sub("", plain_end(said)))
+    if _EVENT.match(correction) and begins_with_deed(titles[0]) and not HESITATION.match(said):
+        return None
     change: dict[str, Any] = {}
     for clause in _CLAUSE.split(without_old_date(one_date(correction))):
-        if values := _values(clause, answered, today):
+        if values := _values(clause, today):
             change |= values
         elif not change or not _WHY.fullmatch(clause):
             return None
-    return [RequestedCall("update_task", {"task": task, **change})] if change else None
+    return [RequestedCall("update_task", {"task": title, **change}) for title in titles]
 
 
-def _values(clause: str, answered: str, today: date) -> dict[str, Any] | None:
+def _values(clause: str, today: date) -> dict[str, Any] | None:
     """The values that a clause consists of; ``None`` if it says anything else."""
     wanted = _IS_FINE.sub("", _TO_WHAT.sub("", plain_request(HESITATION.sub("", clause))))
-    if (beside := _BESIDE.fullmatch(wanted)) and not answered.startswith("Great!"):
+    if beside := _BESIDE.fullmatch(wanted):
         days = (7 if beside["unit"].lower() == "week" else 1) * (-1 if beside["before"] else 1)
         return {"postpone_days": days}
     priority, rest = take_priority(_GRADE.sub(r"\1 priority", wanted))
@@ -190,6 +174,8 @@ def _values(clause: str, answered: str, today: date) -> dict[str, Any] | None:
     return {name: value for name, value in values.items() if value}
 
 
+_EVENT = pattern(r"(?:it's|its|it is) on\b")
+"""What a deed is for may be on that day: "study for the test", "it's on the 11th"."""
 _CLAUSE = pattern(
     r"\s*[,;.!–-]+\s+(?:(?:and|but|so|as|because|since)\s+)?|\s+(?:and|but|so|because|since|cause|cos)\s+"
 )

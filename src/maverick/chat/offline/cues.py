@@ -25,9 +25,6 @@ ADDS = pattern(
 ASKS = pattern(
     r"(?:and |so |but |ok |okay )*(?:did|does|do i|do we|has(?! to\b)|have i|is|are|was|were|am i|should|shall|what|what's|when|where|who|which|why|how)\b"
 )
-CONDITION = pattern(
-    r"\b(?:if|unless|maybe|perhaps|except|or|whether|think|guess|hope|suppose|probably|almost|nearly|not sure|hopefully)\b"
-)
 GUARD = pattern(
     r"\b(?:if|unless|maybe|perhaps|might|whether|almost|nearly|half|halfway|partly|partially|mostly|probably|think|guess|suppose|hopefully|hope|wish|or|"
     r"except|started|start|began|imagine|not sure|forgot|only|wonder|believe|some of|part of|tried|trying|draft)\b|\d ?%"
@@ -46,7 +43,7 @@ UNDATE = pattern(
 )
 REOPEN = pattern(
     r"\b(?:re-?open|un-?complete|un-?mark|un-?check|un-?tick|undone|unfinished|incomplete)\b|\bnot (?:\w+ ){0,2}(?:done|finished|complete|completed)\b"
-    r"|\bopen (?:it|that|§\d+)(?: up)? again\b|\b(?:put|bring|move|get|set) .*\bback\b(?!.* [DP]\b)|\bby (?:mistake|accident)\b|\baccidentally\b|\b(?:isn't|wasn't|isnt|aren't) (?:\w+ ){0,2}(?:done|finished|complete|completed)\b"
+    r"|\b(?:isn't|wasn't|aren't|not) (?:bought|paid|sent|read|written|made|called|booked|watered|emailed)\b|\bback on (?:the|my) list\b|\b(?:marked|ticked|checked|closed)\b.*\btoo (?:early|soon)\b|\bopen (?:it|that|§\d+)(?: up)? again\b|\b(?:put|bring|move|get|set) .*\bback\b(?!.* [DP]\b)|\bby (?:mistake|accident)\b|\baccidentally\b|\b(?:isn't|wasn't|isnt|aren't) (?:\w+ ){0,2}(?:done|finished|complete|completed)\b"
 )
 UNDONE = pattern(r"\b(?:haven't|havent|have not|didn't|didnt|did not|never)\b(?! mean\b| want\b| need\b)")
 REMOVE = pattern(
@@ -55,7 +52,7 @@ REMOVE = pattern(
 )
 SETS = pattern(
     r"\b(?:make|set|move|push|put|change|bump|bring|shift|postpone|reschedule|delay|defer|snooze|switch|prepone|moves?|mark|give|raise|lower|drop|upgrade|downgrade|prioriti[sz]e|"
-    r"due|deadline|instead|wait|now|needs?|should|must|has to|have to|update|extend|moved|pushed|postponed|rescheduled|delayed|"
+    r"due|deadline|instead|wait|now|needs?|should|must|has to|have to|update|extend(?:ed)?|later|earlier|moved|pushed|postponed|rescheduled|delayed|"
     r"is|are|'s|was|it's|that's|add|i'll|we'll|will|going to|flag|turn|want|treat|pull|slide)\b|§\d+ (?:down |up |back )?(?:to|until|till|at|as|for) [DP]\b|\b(?:until|till) D\b|§\d+\W* (?:->|→|=)|§\d+ P\b|\bP §"
 )
 COMMANDED = pattern(
@@ -89,7 +86,7 @@ KNOWN = frozenset(
         "and or so but just already finally really actually now please pls plz ok okay oh ah hey hi well yes yeah yep no nope not can could would will may let let's "
         "task tasks thing things item todo list reminder deadline date due day days week weeks month priority prio status time due "
         "make set move push put change bump bring shift postpone reschedule delay defer snooze switch prepone moves del mark give raise lower drop upgrade downgrade prioritise prioritize "
-        "until till instead wait needs need should must update extend moved pushed postponed rescheduled delayed flag turn want treat pull slide "
+        "until till instead wait needs need should must update extend extended soon moved pushed postponed rescheduled delayed flag turn want treat pull slide "
         "tick check cross strike knock close clear delete remove erase scrap discard ditch bin trash cancel get rid throw away forget dump scratch kill nuke lose take "
         "done finish finished complete completed sorted handled taken care dealt ticked way over settled ready gone went "
         "reopen unmark uncheck untick undone unfinished incomplete back again yesterday today morning afternoon evening night last earlier early lately "

@@ -148,7 +148,7 @@ def find_span(text: str) -> Span | None:
 
 
 _MOVED_BY = pattern(
-    rf"\b(?:by )?(?P<count>{_COUNT})(?: more| extra)? (?P<unit>{_UNIT})\b(?! (?:ago|early|late|old)\b)(?: (?:later|earlier|sooner|back|ahead))?"
+    rf"(?<!§)\b(?:by )?(?P<count>{_COUNT})(?: more| extra)? (?P<unit>{_UNIT})\b(?! (?:ago|early|late|old)\b)(?: (?:later|earlier|sooner|back|ahead))?"
 )
 
 
@@ -378,6 +378,11 @@ _FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
     ),
     (rf"before (?P<month>{_MONTH})", _before_month),
     (rf"(?:the )?(?:end|last day) of (?P<month>{_MONTH})", _last_of_month),
+    # Without "on the" only where nothing else can be meant: "for 5th graders" is no date.
+    (
+        r"(?:(?:on|by|for|to|before|until|till) |(?<=is )|(?<=be )|(?<=now )|(?<=due ))(?:the )?(?P<number>\d{1,2}(?:st|nd|rd|th))(?=\s*(?:$|[,.!?;]|(?:please|and|now|instead|not)\b))",
+        _day_of_month,
+    ),
     (
         rf"(?:on|by|for|to|before|until|till|make (?:it|that)) the (?P<number>{_NTH})(?: of (?:the|this) month)?",
         _day_of_month,

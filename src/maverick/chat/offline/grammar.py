@@ -13,7 +13,7 @@ from functools import cache
 from msgspec.structs import replace
 
 from maverick.chat.matching import BASE_FORMS
-from maverick.chat.offline.dates import when_last
+from maverick.chat.offline.dates import find_date, take_timing, when_last
 from maverick.chat.offline.readings import READERS, Heard
 from maverick.chat.offline.wording import (
     corrected,
@@ -55,7 +55,13 @@ def read_sentence(said: str, answered: str, today: date) -> list[RequestedCall] 
     text = when_last(plain_request(said), today)
     may_change = not is_question(said)
     remark = "" if quoted(said) else _REMARK.sub("", text)
-    for attempt in (text, _command_in(text), corrected(text, _COMMANDS), without_pictures(text), remark):
+    for attempt in (
+        text,
+        _command_in(text, today),
+        corrected(text, _COMMANDS),
+        without_pictures(text),
+        remark,
+    ):
         found = _one(attempt, answered, today, may_change=may_change)
         if found is not None:
             return found
@@ -70,7 +76,7 @@ def is_question(said: str) -> bool:
     )
 
 
-def _command_in(text: str) -> str:
+def _command_in(text: str, today: date) -> str:
     """What is asked for after a remark, as in "I was there, so delete it"; what the remark is about stands for "it"."""
     found = _COMMAND.match(text)
     if found is None:
@@ -78,8 +84,10 @@ def _command_in(text: str) -> str:
     if found[2]:
         # How often was not understood, or it would not stand before the request any more.
         return "" if re.match(r"(?:every|each)\b", text, re.IGNORECASE) else found[2]
-    if _TIMED.search(text[: found.start(1)]) and not _TIMED.search(found[1]):
-        return ""  # when, which the request would lack
+    if _UNTIMED.match(found[1]) and not find_date(found[1], today):
+        timing = take_timing(text[: found.start(1)], today)
+        if timing.note or find_date(text[: found.start(1)], today):
+            return ""  # it was said before when
     about = _ABOUT.match(text[: found.start(1)])
     named = about and (about["thing"] or about["lacking"])
     return re.sub(r"\b(?:it|that|them)\b", named, found[1], count=1) if named else found[1]
@@ -113,11 +121,9 @@ _COMMANDS = re.findall(
 _VERBS = "add|delete|remove|complete|mark|tick|check|cross|show|list|rename|undo|remind|move|set|make|clear|close|put|stick|bump|push|take|reopen"
 _COMMAND = pattern(
     rf".*[,;:.!-]\s*(?:so |and |please |pls |just |you can |(?:can|could|would|will) you )*((?:{_VERBS}|scrap|drop|cancel|postpone|reschedule)\b.+)"
-    r"|(?!.*\b(?!you\b)\w+(?:'ll| will| always| usually| has to| should| must)(?: \w+)? remind)(?!.*(?:\bno|\bnot|n't|\bnever|\bstop|\bdid|\bwhy)\b.*\bremind).*?\b(remind me (?:to|about|of|that)\b.+)"
+    r"|(?!.*\b(?!(?:you|i|we)\b)\w+(?:'ll| will| always| usually| has to| should| must)(?: \w+)? remind)(?!.*(?:\bno|\bnot|n't|\bnever|\bstop|\bdid|\bwhy)\b.*\bremind).*?\b(remind me (?:to|about|of|that)\b.+)"
 )
-_TIMED = pattern(
-    r"\b(?:every|each|today|tonight|tomorrow|next week|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b"
-)
+_UNTIMED = pattern(r"(?:add|put|stick|note)\b")
 _REMARK = pattern(
     r"(?<=\w), (?:because|since|we|i|i'm|we're|he|she|they|there|there's|it's)\b"
     r"(?!.*\b(?:\w+n't|not|no|but|if|unless|think|guess|hope|maybe|probably|almost|should|need|must|have to|will|later|still)\b).+$"
@@ -128,7 +134,7 @@ _ABOUT = pattern(
     r"|.*\b(?:out of|low on|need(?: some| more)?) (?P<lacking>\w+(?: \w+)?)\W*$"
 )
 _JOINT = pattern(
-    rf"(?:(?:[,;.:]\s*|\s+)(?:and|then|and then|also|but|plus)\s+|[,;.:]\s*)(?:please\s+|also\s+|then\s+)*"
+    rf"(?:(?:[,;.:]\s*|\s+)(?:and|then|and then|also|but|plus|so)\s+|[,;.:]\s*)(?:please\s+|also\s+|then\s+)*"
     rf"(?=(?:(?:{_VERBS}|postpone|reschedule|prioriti[sz]e|call it)\b|(?:(?:on )?\w+day |tomorrow )?(?:i )?(?:need|have|must|got) to\b"
     r"|(?:i(?:'ve| have)?|it's|it is|they're)\b|(?:due|high priority|low priority)\b|[^,;]{2,40}?(?:->|→)))|,?\s+but\s+(?!not\b)"
 )
@@ -158,7 +164,6 @@ _PARTS = {
     "note": "(add|create|insert|enter|jot down|write down|note down|note|put down|record|save|log"
     "|make [me ]a note[ of]|take [a ]note[ of]|set [a ]reminder|include)",
     "remind": "((remind|remember) me|remember|(don't|do not) [let me ]forget|make sure[ [that ](i|we)]|help me remember)",
-    "which": r"(these|the following|the|some|several|a few|\w+)",
     "state": "(open|pending|completed|finished|done|overdue|urgent|important|(high|medium|low)(-| )priority|remaining|late)",
     "past": rf"((?!(need|feed|seed|speed|indeed|shed|bed|red|embed)\b)\w\w+ed|{'|'.join(BASE_FORMS)})",
     "settled": "(sorted|handled|taken care of|settled|dealt with|ticked off|out of the way|over and done with)",
@@ -200,7 +205,6 @@ undo:           [(oops|sorry|wait|no|nah|nope|hmm|oh|damn|argh|ugh|actually|ah)(
 undo:           [(oops|sorry|wait|no|hmm|oh),? ](restore|revert|reverse|roll back|take back) (it|that|this|them|(the|my) last .*)
 undo:           i (didn't|did not) mean (that|it|to[ do (that|it)])
 add:            note to self ?(:|,|-)? ?{what}
-reschedule:     {task} ?(->|→) ?{when}
 # Many at once.
 delete_done:    {remove} [all [of ]][my |the ][already ]({done}|ticked|closed)[ {tasks}][ .*list]
 delete_done:    {remove} (all|everything)[ [the ]{tasks}] (that|which|i)['s| is| are|'ve| have] .*{done}.*
@@ -225,24 +229,19 @@ complete:       [i['m| am|'ve| have| just| have just|'ve just] ][already ]{did} 
 rename:         rename {task} (to|as|into) {title}
 delete:         {remove} {task}
 # Looking.
-look_up:        do (i|we) [still |really |even ](have|need) to [do ]{task}
 look_up:        (did|have|has|had) (i|we|you) [already |ever ]{task}[ yet| already| today| yesterday]
 look_up:        (is|are|was|were|has|have) [the |my ]{task} (been )?({done}|{past}|due|on (my|the) list|there)[ yet| already]
-look_up:        [what is |what's |[do you ][know ]when is |when's |when are |when was ]the ({deadline}) (of|for|on) {task}
 look_up:        [tell me ][do you know ]when('s| is| are| was| were| do i (need|have) to| must i| should i| did i) {task}[ due]
-look_up:        [tell me ]when i (need|have|must|should)[ to] {task}
 look_up:        (do i have|have i got|is there|are there|what about|how about|anything|something)[ (a|an|any|another)][ (task|tasks|thing|anything|something)][ (about|for|with|called|regarding|on)] (?!due\b){task}[ on (my|the) list]
 look_up:        (find|search|search for|look for|look up|where is|where's) {task}
 list:           [my ](tasks?|to-?dos?|list|to-?do list)[ (due|for|with|without) (?!.*(:| (-|–) )).+]
 list:           (show|list|display|view|see|print|read|give|tell|find)[ me][ all| again]\b.*
 list:           [remind me ](what|which|how many|when)\b.*
 list:           [is there |are there |is |are |do i have |have i [got ]|did i ](any|any ?thing|something)\b.*
-list:           (let me see|i want to see|i'd like to see|can i see|may i see)\b.*
 list:           [all |my |only |just ][the |my ]{state}\b.*{tasks}
 # Adding.
 add:            (put|pop|stick) [in |down |on ](?P<what>(?='|\"|“|‘).+)
 add_listed:     [(add|create|make|note|put|remind me|[i ]need|set[ up])\b ?]{what}
-add_several:    (add|create|make|new)[ {which}] [new ](tasks|todos|items|things)[ to (my|the) list] ?(:|,|-) ?{what}
 add_several:    (two|three|four|five|six|\d|some|a few|several) (things|tasks|todos)[ to do][ (?P<when>(for|by|on) .+?)][ please] ?(:|,|-) ?(?P<what>.+)
 add:            [i('d like| would like| want| need) to ]{note}[ that][ i {must}]\b ?:? ?(?P<what>.*)
 add:            (make|set[ up]|start|open) (?P<what>[me ](a|an|another)\b.*\b(task|todo|to-do|reminder)\b.+)
@@ -250,12 +249,9 @@ add:            [a |another ][new ](task|to-?do|to do|item|reminder) ?[:|,|-|cal
 add:            [here's |here is ][a |the ][(new|next|another) ](one|entry|chore|job|errand)( ?:| -|,) {what}
 add:            [a ]new ?:? ?{what}
 add:            i('d like| would like| want| need) [to have ](a|another) (task|to-?do|reminder) {what}
-add:            [super |very |really ](?P<what>(urgent|important|high priority|low priority) ?(:|-) ?.+)
 add:            (another|one more|the (next|other))( thing[ [that ](i|we) {must} do][ to do][ is][ to| ?:|,]| ?:) {what}
-add_dated:      (?P<when>today|tonight|tomorrow|this weekend|[on |for ](sun|mon|tues|wednes|thurs|fri|satur)day) ?(:|-) ?{what}
 add_placed:     (put|stick|pop|chuck|throw|pencil|slot|squeeze|get|jot) {what} (in|down|on)[ (?P<when>(for|on|by|at|as) .+)]
 add_put:        (put|pop|stick|chuck|throw) [in |down |on ]{what}
-add:            (chuck|stick|pop|throw|put|set|make|give me|i need|i want|send me) a (reminder|note)[ in] (for|to|about|of) {what}
 add:            [i('d| would) like to |i want to ]be reminded (to|about|of) {what}
 add:            i (keep forgetting|always forget|still need|nearly forgot|almost forgot|mustn't forget|can't forget|better|had better|'d better|am supposed|'m supposed) [to ]{what}
 add:            (put|place|stick|throw|pop|add) (on|onto|to) (my|the|our) [to-?do ]list[:|,] {what}
@@ -263,7 +259,6 @@ add:            (put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|i
 add_whole:      remind (?!(me|us|to|that|about|of|on|at|every|myself)\b).+
 add:            {remind}[ to| 2| about| of| that i {must}|:] {what}
 add:            (i|we)['ve| have] [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}
-add:            (?!we (\w+ )?(should|ought))(i|we) [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}
 add:            (gotta|must|need to|have to) {what}
 schedule:       (schedule|plan) {what}
 add_deed:       {what}

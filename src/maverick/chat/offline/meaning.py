@@ -75,9 +75,7 @@ _HEDGE = pattern(
 _INTENT = pattern(
     r"(?:let's|let us|i(?:'ll| will|'m going to| am going to|'m gonna| plan to| want to|'d like to| would like to| hope to| might| may| wanna| still (?:need|have) to)|(?:(?:i|we) )?need(?! to\b| an? | you| it| that| this| help)(?: some| more)?)\s+"
 )
-_TO_US = pattern(
-    r"(?:do|did|are|have|would|will|can|could|were) you\b|(?:what|who|how|why|where|when|which)\b"
-)
+_TO_US = pattern(r"(?:do|did|are|have|would|will|can|could) you\b|(?:what|who|how|why|where|when)\b")
 """How a question to the assistant begins: it is no task."""
 _IS_COMMAND = pattern(r"(?:change|set|update|move|rename|make (?:the|my|it)) ")
 _QUESTIONS: Mapping[str, str] = {
@@ -146,9 +144,7 @@ _NOT_THAT = pattern(r"^not (?:the |my )?[\w ]+?, (?:but )?|,? not (?:the|my) [\w
 _IT_WAS = pattern(r"(?:it|that) was (?=the |my )")
 _NOT_THESE = pattern(r"not (?P<task>[\w ]+)(?:,? (?:only|just|but) [\w ]+)?")
 _MEANT = pattern(r"\bmeant?\b")
-_ALSO = pattern(
-    r"(?:oh,? )?(?:(?:and|also|plus) |(?:and )?(?:do )?(?:the )?same (?:for|with) )+(?P<task>(?:the|my) .+)"
-)
+_ALSO = pattern(r"(?:oh,? )?(?:and |also |plus |(?:the )?same (?:for|with) )+(?P<task>(?:the|my) .+)")
 _TOO = pattern(r"(?:oh,? )?(?P<task>.+?),? (?:too|as well|also)(?:,? (?:please|pls|thanks))?[.! ]*")
 
 
@@ -222,8 +218,8 @@ def _asked_back(said: str, answered: str, today: date) -> Meaning | None:
     if moved := _MOVE.fullmatch(plain_request(said)):
         return Meaning(Kind.UNSURE, words=f"Which day shall I move '{moved['task']}' to?")
     guess = _guess(said, answered, today)
-    if len(guess) == 1 and guess[0].tool_name == "delete_task":
-        return Meaning(Kind.REQUEST, guess)  # the tool asks itself
+    if len(guess) == 1 and guess[0].tool_name == "delete_task":  # the tool asks itself
+        return None if _OBJECTS.search(said) else Meaning(Kind.REQUEST, guess)
     question = _QUESTIONS.get(guess[0].tool_name) if len(guess) == 1 else None
     if question is None:
         return None

@@ -135,13 +135,6 @@ def add_several(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | Non
     return [_added(f"{item} {when}", heard.today) for item in items]
 
 
-def add_dated(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
-    """What there is to do on a day: "tomorrow: gym, groceries and a haircut"."""
-    items = several(match["what"])
-    each = items if _are_several(items, heard.today) else [match["what"]]
-    return [_added(f"{item} {match['when']}", heard.today) for item in each]
-
-
 def add_placed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task to add that is "put down for Sunday"; one that is on the list is moved."""
     if not match["when"] or _REFERS_BACK.search(match["what"]):
@@ -187,7 +180,7 @@ def add_whole(heard: Heard, _match: re.Match[str]) -> list[RequestedCall] | None
 
 
 _REASON = pattern(
-    r",? (?:because|otherwise|so that)\b.+$|, (?:since|as|they're|they are|it's|he's|she's|we're|i'm|there's|(?:we|i|there|(?:his|her|their|our|the|my) \w+)"
+    r",? (?:because|cause|cos|otherwise|so that)\b.+$|, (?:since|as|they're|they are|it's|he's|she's|we're|i'm|there's|(?:we|i|there|(?:his|her|their|our|the|my) \w+)"
     r" (?:is|are|was|were|has|have|will|wants?|needs?|said|says|asked|told|keeps?|runs?)|(?:he|she|they|it) (?!can|could|may|might|must|should)\w+)\b(?!.*\b(?:urgent|important|prio)).+$|, no (?:excuses|matter what|kidding)\b.*$"
 )
 """Why something is to be done."""
@@ -368,7 +361,6 @@ def plainly(tool_name: str, **arguments: Any) -> Reader:
 
 READERS: Mapping[str, Reader] = {
     "add": add,
-    "add_dated": add_dated,
     "add_listed": add_listed,
     "add_placed": add_placed,
     "add_put": add_put,

@@ -69,7 +69,7 @@ def _put_down(said: str, answered: str, today: date) -> str:
 
 _NAMES = re.compile(r"\b[A-Z]\w* and (?=[A-Z])")
 _NO_NOTE = pattern(
-    r"\b(?:i|we|you|he|she|it|they|is|are|was|were|am|be|been|will|would|can|could|not|no|\w+n't|what|when|why|who|how|if|that|this|them|i'm|it's|i'll|did|do|does|"
+    r"\b(?:i|we|you|he|she|it|they|is|are|was|were|am|be|been|will|would|can|could|has|have|had|needs|wants|asked|says|said|told|comes|coming|gets|got|goes|going|leaves|arrives|starts|me|not|no|\w+n't|what|when|why|who|how|if|that|this|them|i'm|it's|i'll|did|do|does|"
     r"less|more|make|set|ugh|so|very|really|too|wow|lol|omg|tired|busy|sick|rain\w*|weather|sunny|hot|cold|happy|good|nice|great|enjoy|hope|thanks|thank|sorry|yesterday|ago|last|see|love|hate|bye|hello|hi|yes|yeah|ok|okay|maybe|undo|delete|remove|mark|move|push|"
     r"change|rename|done|finished|show|list|tell|complete|cancel|postpone|reschedule|wait|actually|instead|also|and)\b|\?"
 )
@@ -141,11 +141,9 @@ def read(said: str, answered: str, today: date) -> Reading:
             is_certain = is_certain and (found.is_certain or is_remark or not (calls or found.calls))
             calls = _merged(calls, found.calls)
             about = _said_of(found.calls) or (found.topic and f"Updated! '{found.topic}'{TO_COME}") or about
-    untitled = [call for call in calls if call.tool_name == "add_task" and "title" not in call.arguments]
-    titled = [call for call in calls if call not in untitled]
-    if any(call.tool_name == "add_task" for call in titled):  # "add something: I need to …"
-        is_certain = is_certain and not any(call.arguments for call in untitled)
-        calls = titled
+    if any("title" in call.arguments for call in calls):  # "add something: I need to …"
+        nothing = RequestedCall("add_task", {})
+        calls = [call for call in calls if call != nothing]
     lists = [call for call in calls if call.tool_name == "list_tasks"]  # as they are after the changes
     return Reading(
         [*_changes(calls), *lists], is_certain and not any(_is_doubtful(call, said) for call in calls)
@@ -185,16 +183,16 @@ def _is_doubtful(call: RequestedCall, said: str) -> bool:
     title = str(call.arguments.get("title", ""))
     if not title or title in quoted(said):
         return False
-    if "due_date" in call.arguments:
-        is_misdated = _DATED.search(title) is not None
-    else:
-        is_misdated = re.search(r"\d/\d", str(call.arguments.get("description", ""))) is not None
-    is_there = (
-        call.tool_name == "add_task"
-        and not _ADDING.search(said)
-        and any(is_about(title, task.title) for task in KNOWN_TASKS.get() if not task.completed)
+    is_misdated = (
+        _DATED.search(title)
+        if "due_date" in call.arguments
+        else re.search(r"\d/\d", str(call.arguments.get("description", "")))
     )
-    return is_misdated or is_there or _NO_TITLE.search(title) is not None
+    is_new = call.tool_name != "add_task" or _ADDING.search(said)
+    is_there = not is_new and any(
+        is_about(title, task.title) for task in KNOWN_TASKS.get() if not task.completed
+    )
+    return bool(is_misdated or is_there or _NO_TITLE.search(title))
 
 
 _ADDING = pattern(r"\b(?:add|put|create|new|note|write|jot|stick|pop|throw|chuck|schedule)\b")
@@ -210,7 +208,7 @@ _NO_TITLE = pattern(
     r"|^(?:(?:new|next|another|first|last|this) )*(?:one|1|entry)(?: ?[:,]| -) |\b(?:forget to|remind (?:to )?me)\b|^(?:every|each|\d+(?:st|nd|rd|th) to)\b"
     r"|^(?:note|description|comment|details?) (?:to|for) |\b(?:maybe|perhaps)\b|^(?:go|run|leave)(?:,|$)|^(?:admit|confess|say|be (?:nice|fine|honest))\b|[-,(] ?(?:high|medium|low|mon|tue|wed|thu|fri|sat|sun)\b"
     r"|^(?:put (?:in|down)|add|need|wanna)\b|\b(?:and (?:add|put)|(?:need|have|got) to|gotta|at (?:half|quarter)|lol|haha|pls|plz|thanks|thx|um|uh)\b|\b(\w+) \1\b|^\w+ (?-i:it|them|those|these)\b|\b(?:new|another|other|different) one\b"
-    r"|^(?:also|both|it|them|something|anything|stuff)\b|\bagain$|^usual$|[,;]| - |\b(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day(?!'s)|(?:next|this) (?:week|month)|high|low|prio|urgent|i|i'm|we|we're|he|she|they|but|because|starting)\b|\bboth$|\b(?:before|until|by|since) then\b|^(?:first|second|third|last|other|same) (?:one|task|item|thing)$|\b(?:instead of|at the latest|same (?:day|time|date|priority))\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
+    r"|^(?:also|both|it|them|something|anything|stuff)\b|\bunless\b|\bif (?:i|it|it's|you|we|they|not|possible|needed|there)\b|\b(?:again|it|them)$|^usual$|[,;]| - |\b(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day(?!'s)|(?:next|this) (?:week|month)|high|low|prio|urgent|i|i'm|we|we're|he|she|they|but|because|starting)\b|\bboth$|\b(?:before|until|by|since) then\b|^(?:first|second|third|last|other|same) (?:one|task|item|thing)$|\b(?:instead of|at the latest|same (?:day|time|date|priority))\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
 )
 
 

@@ -111,12 +111,8 @@ class _Reader:
     def _is_over(self, clause: str, tasks: Sequence[Task]) -> bool:
         """Whether a date says when the tasks were done: "I paid the rent on Sunday"."""
         found = cues.DID_ON.search(clause)
-        deed = _base(found["verb"]) if found else ""
-        return found is not None and all(
-            deed in ("do", "finish", "complete")
-            or any(is_same_deed(deed, word) for word in meaningful(task.title))
-            for task in tasks
-        )
+        is_any = found is not None and _base(found["verb"]) in ("do", "finish", "complete")
+        return found is not None and (is_any or _is_own([found["verb"]], tasks))
 
     def _of_topic(self, clause: str, rest: str, values: dict[str, Any]) -> None:
         """A clause that names no task: a value for the last one, a condition, or a remark."""
@@ -133,7 +129,7 @@ class _Reader:
                 is_certain = name not in self.unread and not (self.is_strange and not cues.SETS.search(rest))
                 self.acts.append((name, _Act("update_task", values, is_certain)))
         elif self.acts and (
-            cues.CONDITION.search(clause)
+            cues.GUARD.search(clause)
             or (self.acts[-1][1].tool_name == "complete_task" and cues.NOT.search(clause))
         ):
             self.is_certain = False
@@ -257,11 +253,7 @@ class _Reader:
     ) -> bool | None:
         """Whether what was done is what the tasks say, and the user did it."""
         either = "|".join(verbs)
-        is_own = all(
-            not begins_with_deed(task.title)
-            or any(is_same_deed(_base(verb), word) for verb in verbs for word in meaningful(task.title))
-            for task in tasks
-        )
+        is_own = _is_own(verbs, tasks)
         is_known = is_known or (
             is_own
             and re.match(
@@ -289,6 +281,15 @@ class _Reader:
         return is_known and (
             is_own or _base(verbs[0]) in ("get", "do", "grab", "pick", "send", "make", "write")
         )
+
+
+def _is_own(verbs: Sequence[str], tasks: Sequence[Task]) -> bool:
+    """Whether the verbs say what the tasks do."""
+    return all(
+        not begins_with_deed(task.title)
+        or any(is_same_deed(_base(verb), word) for verb in verbs for word in meaningful(task.title))
+        for task in tasks
+    )
 
 
 def _base(word: str) -> str:
