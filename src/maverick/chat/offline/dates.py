@@ -20,7 +20,9 @@ _MONTH = "|".join(rf"{month}|{month[:3]}" for month in _MONTHS)
 _COUNT = "|".join((r"\d{1,3}", "an?", "another", "a couple of", *COUNTS))
 _SHORT_DAY = r"mon|tues?|wed|thu(?:rs?)?|fri|(?!(?-i:SAT))sat|sun"  # SAT is an exam
 _NO_ARTICLE = r"(?<!\bthe )(?<!\bsome )(?<!\ba )(?<!\bof )(?<!\bin )"
-_NO_NAME = r"(?=\s*(?:$|[,.!?;]|at \d|\d+ ?[ap]m|instead|please|morning|evening|night))"
+_NO_NAME = (
+    r"(?=\s*(?:$|[,.!?;]|at \d|\d+ ?[ap]m|instead|please|morning|afternoon|evening|night|am|pm|lunchtime))"
+)
 _UNIT = r"(?:day|week|month|fortnight)s?"
 _NTH = rf"\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(_NTHS)}"
 _REPEATED = pattern(
@@ -158,6 +160,8 @@ def when_last(text: str, today: date) -> str:
     if found is None:
         return text
     timing = take_timing(found["when"], today)
+    if not timing.due and (day := find_date(f"on {found['when']}", today)):
+        return f"{found['rest']} by {day}"
     is_timing = not timing.rest and (timing.due or timing.note)
     return f"{found['rest']} {found['when']}" if is_timing else text
 
@@ -355,7 +359,7 @@ _FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
     (rf"(?P<day>{_DAY}) (?:of )?(?P<which>next) week", _weekday),
     (rf"(?P<which>next) week,? (?:on )?(?P<day>{_DAY})", _weekday),
     (r"(?:the )?day after tomorrow", _in_days(2)),
-    (r"tomorrow(?: (?:morning|afternoon|evening|night|eod))?", _in_days(1)),
+    (r"tomorrow(?: (?:morning|afternoon|evening|night|eod|am|pm|lunchtime))?", _in_days(1)),
     (
         rf"(?:(?:later )?today|tonight|this (?:morning|afternoon|evening)|(?:(?:the )?end of (?:the )?day|eod|cob)(?! (?:on )?(?:{_DAY})))",
         _in_days(0),
@@ -368,12 +372,12 @@ _FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
     (r"(?:sometime )?next week", _in_days(7)),
     (r"(?P<which>this|next|the) weekend", _weekend),
     (
-        rf"(?:(?:eod|cob|end of day)(?: on)? )?(?:(?P<which>this coming|this|next|coming) )?(?<!every )(?<!each )(?P<day>{_DAY})(?: (?:morning|afternoon|evening|night|eod))?",
+        rf"(?:(?:eod|cob|end of day)(?: on)? )?(?:(?P<which>this coming|this|next|coming) )?(?<!every )(?<!each )(?P<day>{_DAY})(?: (?:morning|afternoon|evening|night|eod|am|pm|lunchtime))?",
         _weekday,
     ),
     # Short names only where nothing else can be meant: "sun cream" is no Sunday.
     (
-        rf"(?:(?:(?<=on )|(?<=by )|(?<=due )|(?<=to )|(?<=until )|(?<=for )|(?P<which>this|next) )(?P<day>{_SHORT_DAY})|{_NO_ARTICLE}(?P<last>{_SHORT_DAY}){_NO_NAME})",
+        rf"(?:(?:(?<=on )|(?<=by )|(?<=due )|(?<=to )|(?<=until )|(?<=for )|(?P<which>this|next) )(?P<day>{_SHORT_DAY})|{_NO_ARTICLE}(?P<last>{_SHORT_DAY}){_NO_NAME})(?: (?:morning|afternoon|evening|night|am|pm|lunchtime))?",
         _weekday,
     ),
     (rf"before (?P<month>{_MONTH})", _before_month),

@@ -163,7 +163,7 @@ _PARTS = {
     "did": "(done|finished|completed|did)",
     "note": "(add|create|insert|enter|jot down|write down|note down|note|put down|record|save|log"
     "|make [me ]a note[ of]|take [a ]note[ of]|set [a ]reminder|include)",
-    "remind": "((remind|remember) me|remember|(don't|do not) [let me ]forget|make sure[ [that ](i|we)]|help me remember)",
+    "remind": "((remind|remember) me|remember|(don't|do not) [let me ]forget|make sure[ [that ](i|we)]|(help|make) me remember)",
     "state": "(open|pending|completed|finished|done|overdue|urgent|important|(high|medium|low)(-| )priority|remaining|late)",
     "past": rf"((?!(need|feed|seed|speed|indeed|shed|bed|red|embed)\b)\w\w+ed|{'|'.join(BASE_FORMS)})",
     "settled": "(sorted|handled|taken care of|settled|dealt with|ticked off|out of the way|over and done with)",
@@ -249,13 +249,14 @@ add:            [a |another ][new ](task|to-?do|to do|item|reminder) ?[:|,|-|cal
 add:            [here's |here is ][a |the ][(new|next|another) ](one|entry|chore|job|errand)( ?:| -|,) {what}
 add:            [a ]new ?:? ?{what}
 add:            i('d like| would like| want| need) [to have ](a|another) (task|to-?do|reminder) {what}
+add:            [super |very |really ](?P<what>(urgent|important|high priority|low priority)[ (task|one|reminder)] ?(:|-) ?.+)
 add:            (another|one more|the (next|other))( thing[ [that ](i|we) {must} do][ to do][ is][ to| ?:|,]| ?:) {what}
 add_placed:     (put|stick|pop|chuck|throw|pencil|slot|squeeze|get|jot) {what} (in|down|on)[ (?P<when>(for|on|by|at|as) .+)]
-add_put:        (put|pop|stick|chuck|throw) [in |down |on ]{what}
+add_put:        (put|pop|stick|chuck|throw|pencil|slot) [in |down |on ]{what}
 add:            [i('d| would) like to |i want to ]be reminded (to|about|of) {what}
 add:            i (keep forgetting|always forget|still need|nearly forgot|almost forgot|mustn't forget|can't forget|better|had better|'d better|am supposed|'m supposed) [to ]{what}
 add:            (put|place|stick|throw|pop|add) (on|onto|to) (my|the|our) [to-?do ]list[:|,] {what}
-add:            (put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) (my|the|our|there)\b.*)
+add:            (put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) ((my|the|our) (\w+ )?(list|tasks|to-?dos?)|there)\b.*)
 add_whole:      remind (?!(me|us|to|that|about|of|on|at|every|myself)\b).+
 add:            {remind}[ to| 2| about| of| that i {must}|:] {what}
 add:            (i|we)['ve| have] [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}

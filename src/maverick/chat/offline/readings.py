@@ -51,13 +51,20 @@ def add(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     is_apart = shared or _SEPARATE.search(whole)
     for items in (several(title_of(listed)), _DEEDS.split(title_of(listed))):
         if _are_several(items, heard.today) or (is_apart and len(items) > 1):
-            return [_added(f"{item} {shared['values'] if shared else ''}", heard.today) for item in items]
+            return _all_added([f"{item} {shared['values'] if shared else ''}" for item in items], heard.today)
     each = re.split(r",?\s+and\s+(?=['\"“‘])", what)
     if len(each) > 1 and all(len(quoted(part)) == 1 for part in each):
-        return [_added(part, heard.today) for part in each]
+        return _all_added(each, heard.today)
     if len(quoted(what)) > 1 and not title_of(QUOTED.sub("", what).replace(" and ", " ").replace(",", " ")):
         return [RequestedCall("add_task", {"title": title}) for title in quoted(what)]
     return [_added(what, heard.today)]
+
+
+def _all_added(items: Sequence[str], today: date) -> list[RequestedCall]:
+    """A task for each; a date behind the last may be for all, or for that one, so nothing is added."""
+    calls = [_added(item, today) for item in items]
+    dated = ["due_date" in call.arguments for call in calls]
+    return calls if any(dated[:-1]) or not dated[-1] else [RequestedCall("add_task", {})]
 
 
 def _are_several(items: Sequence[str], today: date) -> bool:
@@ -85,7 +92,7 @@ _SHARED = pattern(
 """What is said of all the tasks before it: "…, both tomorrow"."""
 _DEEDS = pattern(rf"(?:,? and|,|;)(?: also)? (?={DEED})")
 _HEADER = pattern(
-    r"(?:an?|one|the|other|another|two|three|four|five|six|\d|some|a few|several|these|this|following|new|more|tasks?|to-?dos?|items?|things?|reminders?|please|also|with|of|for me|to do)?"
+    r"(?:an?|one|the|other|another|two|three|four|five|six|\d|some|a few|several|these|this|following|new|more|tasks?|to-?dos?|items?|(?:some)?things?|reminders?|please|also|with|of|for me|to do)?"
 )
 
 
@@ -114,8 +121,6 @@ def add_listed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None
 
 
 _REFERS_BACK = pattern(r"\b(?:it|them|him|her|there|that)\b")
-
-
 _NO_ITEM = pattern(r"\([^)]*$|^[^(]*\)|:|^(?:no|not|or|maybe|actually|wait|sorry)\b")
 
 
@@ -145,13 +150,17 @@ def add_placed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None
 
 def add_put(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     """A task to add that is "put in": a deed or an appointment. What is put somewhere is a thing."""
-    is_task = begins_with_deed(match["what"]) and not _PUT_SOMEWHERE.match(match["what"])
-    return add(heard, match) if is_task or _APPOINTMENT.match(match["what"]) else None
+    timing = take_timing(match["what"], heard.today)
+    is_task = begins_with_deed(timing.rest) and not _SOMEWHERE.match(timing.rest)
+    is_dated = timing.due and not (_SOMEWHERE.search(match.group()) or _REFERS_BACK.search(timing.rest))
+    return add(heard, match) if is_task or is_dated or _APPOINTMENT.match(timing.rest) else None
 
 
-_PUT_SOMEWHERE = pattern(r"\w+ (?:in|on|into|onto|under|to|for|at|up|out|away)\b")
+_SOMEWHERE = pattern(
+    r"\b(?!pencil |slot )\w+ (?:in|on(?! (?:the )?(?:\d|\w+day))|into|onto|under|to|at(?! \d)|up|out|away|back|off|down|together)\b"
+)
 _APPOINTMENT = pattern(
-    r"(?:an? |the |my )?(?:\w+ )?(?:appointment|meeting|lunch|dinner|call|visit|lesson|class|interview|viewing|haircut|reminder)\b"
+    r"me an? (?:new )?task\b|(?:an? |the |my )?(?:\w+ )?(?:appointment|meeting|lunch|dinner|call|visit|lesson|class|interview|viewing|haircut|reminder)\b"
 )
 
 

@@ -41,7 +41,7 @@ _PUT_DOWN = re.compile(
 )
 """A request to write down what was just said."""
 _OBLIGATION = pattern(
-    r".*\b(?:need to|needs to|have to|must|should|got to|gotta|forget(?:ting)? to|supposed to|(?:want|would like|plan) to|promised(?: \w+)? to|necessary (?:to|that (?:i|we)))\s+(?=\w)"
+    r".*\b(?:need to|needs to|have to|must|should|got to|gotta|forg[eo]t(?:ting)? to|(?:supposed|told|asked|agreed|want|would like|plan) to|promised(?: \w+)? (?:to|i'd|i would)|necessary (?:to|that (?:i|we)))\s+(?=\w)"
     r"|(?:the |my |our )?\w+ (?:wants|needs|expects|asked for|asks for|is asking for) (?:me to )?"
     r"|(?:(?:ok|okay|so|oh|hey)[, ]+)*(?:(?:i|we|there)(?:'ve got| have| have got| need|'s| is)|is) (?:an? |some )?"
 )
@@ -144,10 +144,22 @@ def read(said: str, answered: str, today: date) -> Reading:
     if any("title" in call.arguments for call in calls):  # "add something: I need to …"
         nothing = RequestedCall("add_task", {})
         calls = [call for call in calls if call != nothing]
+    is_certain = is_certain and not _is_date_lost(calls, said, today)
     lists = [call for call in calls if call.tool_name == "list_tasks"]  # as they are after the changes
     return Reading(
         [*_changes(calls), *lists], is_certain and not any(_is_doubtful(call, said) for call in calls)
     )
+
+
+def _is_date_lost(calls: Sequence[RequestedCall], said: str, today: date) -> bool:
+    """Whether a task is added without a date, though there is one in the message."""
+    if not any(call.tool_name == "add_task" for call in calls) or any(
+        {"due_date", "postpone_days"} & {*call.arguments} for call in calls
+    ):
+        return False
+    for call in calls:
+        said = said.replace(str(call.arguments.get("title", "")), "")
+    return find_date(said, today) is not None
 
 
 def _sentences(said: str) -> list[str]:
@@ -192,9 +204,11 @@ def _is_doubtful(call: RequestedCall, said: str) -> bool:
     is_there = not is_new and any(
         is_about(title, task.title) for task in KNOWN_TASKS.get() if not task.completed
     )
-    return bool(is_misdated or is_there or _NO_TITLE.search(title))
+    is_told = _IS.search(title) and not begins_with_deed(title)
+    return bool(is_misdated or is_there or is_told or _NO_TITLE.search(title))
 
 
+_IS = pattern(r"\b(?:is|are|was|were|has|will)\b")
 _ADDING = pattern(r"\b(?:add|put|create|new|note|write|jot|stick|pop|throw|chuck|schedule)\b")
 _DATED = pattern(
     r"\b(?:(?:on|by) (?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|the \d{1,2}(?:st|nd|rd|th))|tomorrow|(?:day|week|days|weeks) (?:before|after))\b"
@@ -207,7 +221,7 @@ _NO_TITLE = pattern(
     r"|^(?:and|or|but|to|of|another|is|are|not|what|when|which|who|how|why|if|whether|day before|day after)\b|, (?:no|not|but|actually|wait|sorry)\b"
     r"|^(?:(?:new|next|another|first|last|this) )*(?:one|1|entry)(?: ?[:,]| -) |\b(?:forget to|remind (?:to )?me)\b|^(?:every|each|\d+(?:st|nd|rd|th) to)\b"
     r"|^(?:note|description|comment|details?) (?:to|for) |\b(?:maybe|perhaps)\b|^(?:go|run|leave)(?:,|$)|^(?:admit|confess|say|be (?:nice|fine|honest))\b|[-,(] ?(?:high|medium|low|mon|tue|wed|thu|fri|sat|sun)\b"
-    r"|^(?:put (?:in|down)|add|need|wanna)\b|\b(?:and (?:add|put)|(?:need|have|got) to|gotta|at (?:half|quarter)|lol|haha|pls|plz|thanks|thx|um|uh)\b|\b(\w+) \1\b|^\w+ (?-i:it|them|those|these)\b|\b(?:new|another|other|different) one\b"
+    r"|^(?:(?:put|pop|pencil|slot) (?:in|down)|add|need|wanna)\b|\b(?:and (?:add|put)|(?:need|have|got) to|gotta|at (?:half|quarter)|lol|haha|pls|plz|thanks|thx|um|uh)\b|\b(\w+) \1\b|^\w+ (?-i:it|them|those|these)\b|\b(?:new|another|other|different) one\b|\bthe \d{1,2}(?:st|nd|rd|th)\b(?! (?:birthday|anniversary|floor|century|edition)\b)|^(?:fine|ok(?:ay)?|good|great|best|better|enough|right|wrong|bad|nice)$|\b[ap]m$|^there(?:'s| is| are)\b|^\w+ me\b|\b(?-i:it) \w+s\b|(?<![£$€\d.])\b\d{1,2}[.:]\d{2}$"
     r"|^(?:also|both|it|them|something|anything|stuff)\b|\bunless\b|\bif (?:i|it|it's|you|we|they|not|possible|needed|there)\b|\b(?:again|it|them)$|^usual$|[,;]| - |\b(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day(?!'s)|(?:next|this) (?:week|month)|high|low|prio|urgent|i|i'm|we|we're|he|she|they|but|because|starting)\b|\bboth$|\b(?:before|until|by|since) then\b|^(?:first|second|third|last|other|same) (?:one|task|item|thing)$|\b(?:instead of|at the latest|same (?:day|time|date|priority))\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
 )
 

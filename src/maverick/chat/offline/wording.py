@@ -23,7 +23,7 @@ _PRIORITY = pattern(
 _LEVEL_ALONE = pattern(r"(?:^|,|\(|\s[-–])\s*(high|low)\s*(?=$|,|\)|and\b)\)?")
 _CHATTER = pattern(
     r"^(?:(?:(?:hey|ok(?:ay)?) (?:siri|google|alexa)|please(?: to)?|pls|plz|kindly|yo|omg|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hiya|hello|good (?:morning|afternoon|evening|day)|dear|maverick|while you're at it|"
-    r"finally|yesterday|probably|plus|hmm+|uh|um|ah|ugh|oops|whoops|yeah|yep|(?:thanks|thx|thank you|great|perfect|cool|nice|awesome)(?=[,!.])|btw|by the way|sorry|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.…\s]+)+"
+    r"finally|yesterday|probably|plus|hmm+|uh|um|ah|ugh|oops|whoops|yeah|yep|(?:thanks|thx|thank you|great|perfect|cool|nice|awesome)(?=[,!.])|btw|by the way|before i forget|basically|sorry|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.…\s]+)+"
 )
 _ASKING = pattern(
     r"^(?:may i ask|(?:would|could) you be so (?:kind|good) (?:as )?to|(?:can|could|would|will|may) (?:you|i|we)|(?:you|we|i) (?:can|may|could)|you(?= (?:add|put|write|remind|note|mark|delete)\b)|i(?:'d| would| should) like (?:you to|to(?! finish| complete| close))|"
@@ -31,17 +31,17 @@ _ASKING = pattern(
 )
 _MIND = pattern(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ")
 _POLITE_END = pattern(
-    r"(?:[,.!?\s]+(?:(?:please|pls|plz|thanks|thx)(?: x+)?|for me|at the latest|please and thank you|thank you|now|instead|mate|then|too|as well|already|finally|at last|actually|to be (?:safe|sure)|just in case|sorry|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers|god bless(?: you)?|before i forget(?: again)?|ok(?:ay)?(?= thank)))+$"
+    r"(?:[,.!?\s]+(?:(?:please|pls|plz|thanks|thx)(?: x+)?|for me|at the latest|(?:please and )?thank(?:s| you)(?: (?:ever )?(?:so|very) much| a lot| in advance)?(?:,? you(?:'re| are) (?:the best|great|a star))?|now|instead|mate|then|too|as well|already|finally|at last|actually|to be (?:safe|sure)|just in case|sorry|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers|god bless(?: you)?|before i forget(?: again)?|ok(?:ay)?(?= thank)))+$"
 )
 _END = re.compile(r"[\s.!?…]+$")
 _LIST_END = pattern(
-    r"(?:^|\s+)(?:to|on|onto|in|into|from|off)\s+(?:my|the|teh|our)\s+(?:\w+\s+)?(?:list|lists|tasks|todos?|to-dos?|to-do list|todo list)$"
+    r"(?:^|\s+)(?:to|on|onto|in|into|from|off)\s+(?:my|the|teh|our)\s+(?:\w+\s+)?(?:list|lists|tasks|todos?|to-dos?|to-do list|todo list|calendar|diary|agenda|planner)$"
 )
 _LIST_INSIDE = pattern(
     r"(?:^|\s)(?:to|on|onto|in|into) (?:(?:my|the|our) )?(?:to-?do |task )?list(?: of tasks)?:?(?= \S)(?! (?:of|for the)\b)"
 )
 _CALLED = pattern(
-    r"^(?:(?:the|a|an|one|my|that|this)\s+(?=\D))?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|todo|to-do|reminder)s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying)\s+)?(?:(?:that )?(?:(?:i|we)(?:'ve| have)? )?(?:got to|have to|need to|gotta|must(?: to)?|should)\s+)?(?:(?:remember|not forget) to\s+)?"
+    r"^(?:(?:title|name|what)\s*:\s*)?(?:(?:the|a|an|one|my|that|this)\s+(?=\D))?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|todo|to-do|reminder)s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying)\s+)?(?:(?:that )?(?:i|we)(?:'ve got| have| have got)\s+(?=an?\b|the\b|my\b)(?:an? )?)?(?:(?:that )?(?:(?:i|we)(?:'ve| have)? )?(?:got to|have to|need to|gotta|must(?: to)?|should)\s+)?(?:(?:remember|not forget) to\s+)?(?:(?:like|just|really|actually)\s+)?"
 )
 _TASK_NOUN = pattern(r"[,:;.]|(?:task|item|todo|to-do|reminder|thing|one|stuff|and|for|by|due|on|to)s?\b")
 _VALUE_OF = pattern(
@@ -99,6 +99,7 @@ _SLIPS = {
     r"(?<=\w )(?-i:r)(?= \w)": "are",
     r"\bbe reminding me\b": "remind me",
     r"\bwanna\b": "want to",
+    r"\b(add|remind me)\s*(?:\.{2,}|…)[\s,]*": r"\1 ",
     r"^(\W*(?:\w+ )?(?:new|another|next) (?:one|task|thing|todo|reminder))\s*(?:\.+|…|-+)\s+(?=\w)": r"\1: ",
     r"\bany more\b(?! \w+s\b)": "anymore",
     r"^\s*\*+ ?(\w+(?: \w+){0,3})$|^(\w+) ?\*+$|^((?:the |my )?\w+(?: \w+)?),? i meant?[.! ]*$": r"i mean \1\2\3",
@@ -219,7 +220,7 @@ def without_list(text: str) -> str:
 
 def title_of(text: str) -> str:
     """What a task is called, without the words around the title."""
-    return _unquoted(_CALLED.sub("", without_list(text), count=1).strip(" ,:;-"))
+    return _unquoted(_CALLED.sub("", without_list(text), count=1).strip(" ,:;-("))
 
 
 def reference(text: str, answered: str) -> str:
