@@ -28,7 +28,7 @@ _TAKEN_BACK = pattern(
     rf"(?:{_HEAD}\b[,.!… ]*)*"
     r"(?:(?:scrap|scratch|forget|ignore|disregard|undo)(?: about)? (?:that|it|this)(?: last| previous)?(?: change| one| thing| bit| request| task)?"
     r"|(?:scrap|scratch|forget|ignore|cancel|drop|revert|reverse|undo) (?:the|my|that|this) (?:last|previous)(?: change| one| thing| bit| request)?"
-    r"|cancel that|never ?mind(?: that| it)?|i(?:'ve| have)? changed my mind|(?:i )?take (?:that|it) back|go back"
+    r"|cancel that|(?:just |only )?kidding|never ?mind(?: that| it)?|i(?:'ve| have)? changed my mind|(?:i )?take (?:that|it) back|go back"
     r"|(?:that's |there's |it's )?(?:no need|no longer (?:needed|necessary)|not (?:needed|necessary))(?: for (?:that|it))?"
     r"|(?:leave|keep) (?:it|that) (?:as is|(?:as|how|where|the way) (?:it|that) (?:is|was)|as before)"
     r"|(?:don't|do not)(?: (?:add|do|change|move|mark|rename|complete|save)(?: (?:it|that|this|anything))?)?"
@@ -40,8 +40,8 @@ _CHANGED_MIND = pattern(
     rf"(?:(?:{_HEAD}|or|please)\b[,.! ]*)*(?:no|wait|just kidding|leave it|keep it|not)(?:[,.! ]+(?:please|thanks|actually|sorry|yet))*[.! ]*"
 )
 _TO_WHAT = pattern(
-    r"^(?:(?:(?:just )?(?:make|change|set|move|push|mark|give|leave|keep|put|bring|lower|raise|bump|drop)(?: (?:it|that|this|them)(?: back| up| down)?|(?= to\b))|go back|back|let's (?:say|do|make it)|(?:it |that )?(?:should|was supposed to|has to|must|needs to) (?:be|have been)(?: done| finished| ready| sent| paid)?)"
-    r"(?: to| for| on| by| as| at| a)? |(?:it's|its|it is|that's|is)(?: for| on| due)? |(?:the )?(?:due(?: date)?|deadline|date)(?: is| by| on)?[: ]+|(?:for|on|by|to|due|until|as)(?: on| by)? )"
+    r"^(?:(?:(?:just )?(?:make|change|set|move|push|mark|give|leave|keep|put|bring|lower|raise|bump|drop)(?: (?:it|that|this|them)(?: back| up| down)?|(?= to\b))|go back|back|keep|leave|let's (?:say|do|make it)|(?:it |that )?(?:should|was supposed to|has to|must|needs to) (?:be|have been)(?: done| finished| ready| sent| paid)?)"
+    r"(?: to| for| on| by| as| at| a)? |(?:it's|its|it is|that's|is)(?: for| on| due)? |(?:the )?(?:due(?: date)?|deadline|date)(?: is| by| on)?[: ]+|(?:(?:all|both)(?: of them)?(?: are)? )?(?:for|on|by|to|due|until|as)(?: on| by)? )"
 )
 _IS_FINE = pattern(
     r",? (?:if (?:possible|i can|you can)|ideally|at the latest|i meant?|as (?:the |a )?(?:deadline|due date|date)|then|(?:is|was|would be|will be) (?:fine|enough|ok|okay|better|good)|will do|works)(?: for (?:it|that|me))?$"
@@ -58,7 +58,7 @@ _REGRETTING = _REGRET | frozenset(
 )
 """The words in which a change is said to have been a mistake, and nothing more."""
 _NOT_SO = pattern(
-    r"\W*(?:it|that|they|i|we)(?:'s| is| was| have| has|'ve| did| are)?(?:n't| not)\b(?: (?:actually|quite|really))?(?: (?:complete|done|finished|ready|right|so|true|(?:bought|paid|read|sent|\w+ed) yet))?(?: yet)?(?:,? (?:sorry|though))?\W*"
+    r"\W*(?:it|that|they|i|we)(?:'s| is| was| have| has|'ve| did| are)?(?:n't| not)\b(?: (?:actually|quite|really))?(?: (?:complete|done|finished|ready|right|so|true|(?:bought|paid|read|sent|\w+ed) yet))?(?: yet)?(?:,? (?:sorry|though))?\W*|(?:i|we)(?:'ve| have)? (?:only |just )*(?:started|begun)\b.*"
 )
 STILL_NEEDED = pattern(r"\W*(?:i|we) (?:do |still |will )*(?:need|want) (?:it|that|them|this|that one)\b.*")
 _CHANGED = re.compile(

@@ -142,7 +142,7 @@ def _taken_back(said: str, answered: str, today: date) -> Meaning | None:
 _IS_REASON = pattern(r"(?:because|since|cause|i|i'm|i've|it|it's|we|he|she|they|there|the|my)\b")
 _NOT_THAT = pattern(r"^not (?:the |my )?[\w ]+?, (?:but )?|,? not (?:the|my) [\w ]+$")
 _IT_WAS = pattern(r"(?:it|that) was (?=the |my )")
-_NOT_THESE = pattern(r"not (?P<task>[\w ]+)(?:,? (?:only|just|but) [\w ]+)?")
+_NOT_THESE = pattern(r"not (?P<task>[\w ]+?)(?:,? (?:only|just|but) [\w ]+)?|(?:only|just) (?P<kept>[\w ]+)")
 _MEANT = pattern(r"\bmeant?\b")
 _ALSO = pattern(r"(?:oh,? )?(?:and |also |plus |(?:the )?same (?:for|with) )+(?P<task>(?:the|my) .+)")
 _TOO = pattern(r"(?:oh,? )?(?P<task>.+?),? (?:too|as well|also)(?:,? (?:please|pls|thanks))?[.! ]*")
@@ -176,14 +176,27 @@ def _put_right(said: str, answered: str, today: date) -> Meaning | None:
     plain = plain_end(said)
     meant = HESITATION.sub("", plain)
     if denied := _NOT_THESE.fullmatch(meant):
-        mentions = mark(denied["task"], "", KNOWN_TASKS.get(), today).mentions
-        wrong = [task.title for mention in mentions for task in mention.tasks]
-        undone = [RequestedCall("undo_last_change", {"about": title}) for title in wrong]
-        return Meaning(Kind.REQUEST, undone) if wrong and {*wrong} < {*changed} else None
+        back = _without(denied, changed, today, is_done=answered.startswith("Great!"))
+        return Meaning(Kind.REQUEST, back) if back else None
     instead = understand(meant, "", today) if changed and _MEANT.search(plain[: -len(meant)]) else None
     if not instead or any(call.arguments.get("task", "") in ("", *changed) for call in instead):
         return None
     return Meaning(Kind.REQUEST, [RequestedCall("undo_last_change", {}), *instead])
+
+
+def _without(
+    denied: re.Match[str], changed: Sequence[str], today: date, *, is_done: bool
+) -> Sequence[RequestedCall]:
+    """What takes back some of the changes; none if it is not clear which, or if they were not the last."""
+    marked = mark(denied["task"] or denied["kept"], "", KNOWN_TASKS.get(), today)
+    named = [task.title for mention in marked.mentions for task in mention.tasks]
+    wrong = [title for title in changed if (title in named) is (denied["kept"] is None)]
+    is_clear = re.fullmatch(r"(?:the |my )?§0", marked.text) and {*named} <= {*changed} and len(changed) > 1
+    if is_clear and is_done:
+        return [RequestedCall("update_task", {"task": title, "completed": False}) for title in wrong]
+    if not is_clear or wrong != changed[len(changed) - len(wrong) :]:
+        return ()
+    return [RequestedCall("undo_last_change", {"about": title}) for title in reversed(wrong)]
 
 
 def _small_talk(said: str, answered: str) -> Meaning | None:

@@ -100,6 +100,7 @@ _SLIPS = {
     r"\bbe reminding me\b": "remind me",
     r"\bwanna\b": "want to",
     r"\b(add|remind me)\s*(?:\.{2,}|…)[\s,]*": r"\1 ",
+    r"\b1\) (?=.* 2\) )": "",
     r"^(\W*(?:\w+ )?(?:new|another|next) (?:one|task|thing|todo|reminder))\s*(?:\.+|…|-+)\s+(?=\w)": r"\1: ",
     r"\bany more\b(?! \w+s\b)": "anymore",
     r"^\s*\*+ ?(\w+(?: \w+){0,3})$|^(\w+) ?\*+$|^((?:the |my )?\w+(?: \w+)?),? i meant?[.! ]*$": r"i mean \1\2\3",
