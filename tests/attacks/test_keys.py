@@ -79,6 +79,7 @@ async def test_an_agent_of_another_provider_gets_that_providers_key_and_address(
         ),
         ({"MAVERICK_AGENT_PROVIDER": "openai"}, "needs a model"),
         ({"MAVERICK_AGENT_MODEL": "claude-opus-5-5"}, "There is no key for Claude"),
+        ({"ANTHROPIC_API_KEY": "k", "MAVERICK_AGENT_MODEL": "openia:gpt-5"}, "Did you mean 'openai'?"),
     ],
 )
 @pytest.mark.parametrize(
@@ -95,6 +96,56 @@ async def test_what_can_not_work_is_refused_before_anything_is_done(
     (line,) = done.stderr.splitlines()
     assert says in line
     assert "sk-" not in line
+
+
+@pytest.mark.requirement("WHO-ANSWERS")
+@pytest.mark.parametrize(
+    ("provider", "model", "says"),
+    [
+        (None, "openia:gpt-5", "no provider named 'openia'. Did you mean 'openai'?"),
+        (None, "foo:bar", "no provider named 'foo'"),
+        (None, "anthropic:claude-opus-5-5", "write 'claude:…'"),
+        ("claude", "foo:bar", "no provider named 'foo'"),
+        (
+            "claude",
+            "openai:gpt-5",
+            "'openai:gpt-5' (from a file) is a model of 'openai', but agent.provider is 'claude'",
+        ),
+        ("openai", "cluade:claude-opus-5-5", "Did you mean 'claude'?"),
+    ],
+)
+def test_a_model_of_another_provider_is_never_sent_to_the_configured_one(
+    provider: str | None, model: str, says: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve(_configured(provider, model))
+
+    assert caught.value.field == "agent.model"
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "name"),
+    [
+        ("openai", "ft:gpt-4o-mini-2024-07-18:acme::abc", "ft:gpt-4o-mini-2024-07-18:acme::abc"),
+        ("openai", "llama3:8b", "llama3:8b"),
+        ("openai-chat", "openchat:7b", "openchat:7b"),
+        (
+            "claude-sdk",
+            "anthropic.claude-3-5-sonnet-20241022-v2:0",
+            "anthropic.claude-3-5-sonnet-20241022-v2:0",
+        ),
+        (None, "claude:qwen3:8b", "qwen3:8b"),
+        (None, "openai:ft:gpt-4o:acme", "ft:gpt-4o:acme"),
+    ],
+)
+def test_a_colon_in_the_name_of_a_model_is_no_provider(provider: str | None, model: str, name: str) -> None:
+    assert resolve(_configured(provider, model)).name == name
+
+
+def _configured(provider: str | None, model: str) -> AgentConfig:
+    chosen = {"model": model} if provider is None else {"model": model, "provider": provider}
+    return AgentConfig(**chosen, sources={f"agent.{field}": "a file" for field in chosen})
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,7 @@ def test_a_setting_is_written_and_the_rest_of_the_file_stays(before: str, folder
         (("agent.modell", "x"), "", "Did you mean 'agent.model'?"),
         (("agent.effort", "huge"), "", "agent.effort: expected"),
         (("agent.model", "sonnet"), "", "'sonnet' does not say which provider to use."),
+        (("agent.model", "openai:gpt-5"), "agent:\n  provider: claude\n", "agent.provider is 'claude'"),
         (("agent.model", "claude-x"), "agent: {model: y}\n", "Set agent.model in it with an editor."),
         (("agent.model", "x"), "agent: [\n", "is not valid YAML"),
         (("agent.api_key", CANARY, "--project"), "", "Leave out --project."),
@@ -202,6 +203,14 @@ def test_what_cannot_be_set_is_refused_and_nothing_is_written(
 
     assert written.read_text() == file
     assert not (folder.path / "maverick.yaml").exists()
+
+
+def test_a_model_with_a_colon_in_its_name_is_set_where_the_provider_is(folder: Folder) -> None:
+    folder.write(".maverick/config.yaml", "agent:\n  provider: openai\n")
+
+    done = folder.main("config", "set", "agent.model", "llama3:8b")
+
+    assert (done.returncode, load_config().agent.model) == (0, "llama3:8b")
 
 
 @pytest.mark.requirement("007-CONFIG")

@@ -135,6 +135,7 @@ def test_an_unknown_provider_is_refused_with_the_nearest_name_and_all_names() ->
         ("small.gguf", "'local:small.gguf'"),
         ("run.json", "'cassette:run.json'"),
         ("offline", "'offline:'"),
+        ("claude", "'claude:…'"),
         ("sonnet", "'provider:model'"),
     ],
 )

@@ -128,7 +128,6 @@ def set_setting(options: argparse.Namespace) -> None:
     value = options.value if options.value is not None else _asked_for(field, is_secret=name in _SECRETS)
     checked = section(**{name: value}, sources={field: "the command line"})
     if isinstance(checked, AgentConfig) and name in ("model", "provider"):
-        resolve(checked)  # which refuses a provider that does not exist
         _check_model(checked)
     path = _file_to_write(project=options.project)
     write_setting(path, section.section, name, value)
@@ -168,11 +167,15 @@ def _read_settings(path: Path, text: str) -> dict[str, Any] | None:
 
 
 def _check_model(checked: AgentConfig) -> None:
-    """Refuse a model without a provider, as ``-m`` does, unless the settings name the provider."""
-    model, is_set = checked.model, checked.source_of("model") != DEFAULT
-    if not is_set or model.startswith("claude-") or load_config().agent.source_of("provider") != DEFAULT:
+    """Refuse a provider that does not exist, and a model that is not of its provider or, as with ``-m``, names none."""
+    if checked.source_of("model") == DEFAULT:
+        resolve(checked)
         return
-    if problem := model_name_problem(model):
+    now = load_config().agent
+    if now.source_of("provider") != DEFAULT:
+        sources = {**checked.sources, "agent.provider": now.source_of("provider")}
+        resolve(AgentConfig(model=checked.model, provider=now.provider, sources=sources))
+    elif not checked.model.startswith("claude-") and (problem := model_name_problem(checked.model)):
         raise InvalidInputError(problem, field="agent.model")
 
 

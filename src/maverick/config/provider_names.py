@@ -64,6 +64,15 @@ def unknown_provider(provider: str) -> str:
     return describe_unknown("provider", provider, provider_names())
 
 
+def is_near_provider(name: str) -> bool:
+    """Whether a name is likely a mistyped provider."""
+    from difflib import get_close_matches  # here, since few names of models have a colon
+
+    # A letter more or less: openchat, a model, is as near to openai-chat as a typing error would be.
+    alike = [known for known in provider_names() if abs(len(known) - len(name)) <= 1]
+    return bool(get_close_matches(name.lower(), alike, n=1, cutoff=0.8))
+
+
 def provider_names() -> list[str]:
     """The providers that can be connected to, built-in and installed, in order."""
     return sorted({*BUILT_IN_PROVIDERS, *installed_providers()})
@@ -80,7 +89,11 @@ def installed_providers() -> Mapping[str, tuple[EntryPoint, ...]]:
 
 def _explain_missing(model: str) -> str:
     guesses = (
-        *((model, "") for known in provider_names() if model == known),
+        *(
+            (model, "…" if f"{model}:" in NEED_A_MODEL else "")
+            for known in provider_names()
+            if model == known
+        ),
         *((provider, model) for start, provider in _MODEL_FAMILIES.items() if model.startswith(start)),
         *((provider, model) for ending, provider in _FILE_ENDINGS.items() if model.endswith(ending)),
     )

@@ -20,6 +20,7 @@ from maverick.config import DEFAULT, HIDDEN, AgentConfig, Secret, Setting
 from maverick.config.model_settings import MODEL_SETTINGS
 from maverick.config.provider_names import (
     BUILT_IN_PROVIDERS,
+    is_near_provider,
     model_name_problem,
     provider_names,
     unknown_provider,
@@ -264,6 +265,7 @@ def _configured_provider(settings: AgentConfig) -> str:
 
 def _configured_name(settings: AgentConfig, provider: str) -> str:
     if settings.source_of("model") != DEFAULT:
+        _check_name(settings, provider)
         return settings.model.removeprefix(f"{provider}:")
     if provider in _CLAUDE:
         return settings.model
@@ -276,6 +278,28 @@ def _configured_name(settings: AgentConfig, provider: str) -> str:
             field="agent.model",
         )
     return ""
+
+
+def _check_name(settings: AgentConfig, provider: str) -> None:
+    """Refuse a model of the settings that names another provider than theirs, or one that does not exist.
+
+    Not every colon ends a provider: fine-tuned models, and those of Ollama and Bedrock, have one in their names. A name
+    that begins with its own provider is never refused.
+    """
+    prefix, colon, _ = settings.model.partition(":")
+    model_source, provider_source = settings.source_of("model"), settings.source_of("provider")
+    if not colon or prefix == provider:
+        return
+    if prefix in provider_names():
+        problem = (
+            f"{settings.model!r} (from {model_source}) is a model of {prefix!r}, but agent.provider is {provider!r} "
+            f"(from {provider_source}). Change one of them."
+        )
+    elif provider_source == DEFAULT or provider == "claude" or is_near_provider(prefix):
+        problem = f"{unknown_provider(prefix)} (from {model_source})"
+    else:
+        return
+    raise ConfigError(f"agent.model: {problem}", source=model_source, field="agent.model")
 
 
 def _is_nothing_set(settings: AgentConfig, environ: Mapping[str, str]) -> bool:
