@@ -163,7 +163,7 @@ _PARTS = {
     "did": "(done|finished|completed|did)",
     "note": "(add|create|insert|enter|jot down|write down|note down|note|put down|record|save|log"
     "|make [me ]a note[ of]|take [a ]note[ of]|set [a ]reminder|include)",
-    "remind": "((remind|remember) me|remember|(don't|do not) [let me ]forget|make sure[ [that ](i|we)]|(help|make) me remember)",
+    "remind": "((remind|remember) me|remember|(don't|do not) [let me ]forget|make sure[ [that ](i|we)]|(help|make) me remember|i need reminding)",
     "state": "(open|pending|completed|finished|done|overdue|urgent|important|(high|medium|low)(-| )priority|remaining|late)",
     "past": rf"((?!(need|feed|seed|speed|indeed|shed|bed|red|embed)\b)\w\w+ed|{'|'.join(BASE_FORMS)})",
     "settled": "(sorted|handled|taken care of|settled|dealt with|ticked off|out of the way|over and done with)",
@@ -204,7 +204,7 @@ undo_change:    undo [what you did to |the change to |[the ](deletion|completion
 undo:           [(oops|sorry|wait|no|nah|nope|hmm|oh|damn|argh|ugh|actually|ah)( no| dear)?,? ][i (need|want|meant to keep) (it|that)[ after all], ][i |please |can you |could you ](take|bring|put|get|change|give[ me]|want|need) (that|it|them|this|that one) back[ again|[ on] the list|,? please]
 undo:           [(oops|sorry|wait|no|hmm|oh),? ](restore|revert|reverse|roll back|take back) (it|that|this|them|(the|my) last .*)
 undo:           i (didn't|did not) mean (that|it|to[ do (that|it)])
-add:            note to self ?(:|,|-)? ?{what}
+add:            (note|memo|reminder) to self ?(:|,|-)? ?{what}
 # Many at once.
 delete_done:    {remove} [all [of ]][my |the ][already ]({done}|ticked|closed)[ {tasks}][ .*list]
 delete_done:    {remove} (all|everything)[ [the ]{tasks}] (that|which|i)['s| is| are|'ve| have] .*{done}.*
@@ -254,9 +254,9 @@ add:            (another|one more|the (next|other))( thing[ [that ](i|we) {must}
 add_placed:     (put|stick|pop|chuck|throw|pencil|slot|squeeze|get|jot) {what} (in|down|on)[ (?P<when>(for|on|by|at|as) .+)]
 add_put:        (put|pop|stick|chuck|throw|pencil|slot) [in |down |on ]{what}
 add:            [i('d| would) like to |i want to ]be reminded (to|about|of) {what}
-add:            i (keep forgetting|always forget|still need|nearly forgot|almost forgot|mustn't forget|can't forget|better|had better|'d better|am supposed|'m supposed) [to ]{what}
+add:            i ?(keep forgetting|always forget|still need|nearly forgot|almost forgot|mustn't forget|can't forget|better|had better|'d better|am supposed|'m supposed) [to ]{what}
 add:            (put|place|stick|throw|pop|add) (on|onto|to) (my|the|our) [to-?do ]list[:|,] {what}
-add:            (put|place|stick|throw|pop|drop|stuff) (?P<what>.+ (on|onto|in|into|to) ((my|the|our) (\w+ )?(list|tasks|to-?dos?)|there)\b.*)
+add:            (put|place|stick|throw|pop|drop|stuff|get) (?P<what>.+ (on|onto|in|into|to) ((my|the|our) (\w+ )?(list|tasks|to-?dos?)|there)\b.*)
 add_whole:      remind (?!(me|us|to|that|about|of|on|at|every|myself)\b).+
 add:            {remind}[ to| 2| about| of| that i {must}|:] {what}
 add:            (i|we)['ve| have] [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}

@@ -92,7 +92,7 @@ _SHARED = pattern(
 """What is said of all the tasks before it: "…, both tomorrow"."""
 _DEEDS = pattern(rf"(?:,? and|,|;)(?: also)? (?={DEED})")
 _HEADER = pattern(
-    r"(?:an?|one|the|other|another|two|three|four|five|six|\d|some|a few|several|these|this|following|new|more|tasks?|to-?dos?|items?|(?:some)?things?|reminders?|please|also|with|of|for me|to do)?"
+    r"(?:an?|one|the|other|another|two|three|four|five|six|\d|some|a few|several|these|this|following|new|more|tasks?|to-?dos?|items?|(?:some)?things?|reminders?|please|pls|also|with|of|for me|to do)?"
 )
 
 
@@ -104,13 +104,13 @@ def add_listed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None
     priority, left = take_priority(without_list(header))
     timing = take_timing(left, heard.today)
     words = timing.rest.split()
-    is_said = match.group() != match["what"] or priority or timing.due or len(words) > 1
-    if not is_said or not all(word and _HEADER.fullmatch(word.strip(",")) for word in words):
-        return None
     are_many = any(
         re.match(r"(?:tasks|things|items|todos|to-dos|these|following|reminders)\b", word, re.IGNORECASE)
         for word in words
     )
+    is_said = match.group() != match["what"] or priority or timing.due or len(words) > 1 or are_many
+    if not is_said or not all(word and _HEADER.fullmatch(word.strip(",")) for word in words):
+        return None
     items = several(rest)
     items = items if are_many or _are_several(items, heard.today) else [rest]
     level = f", {priority} priority" if priority else ""

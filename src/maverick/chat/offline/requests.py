@@ -42,7 +42,7 @@ _PUT_DOWN = re.compile(
 """A request to write down what was just said."""
 _OBLIGATION = pattern(
     r".*\b(?:need to|needs to|have to|must|should|got to|gotta|forg[eo]t(?:ting)? to|(?:supposed|told|asked|agreed|want|would like|plan) to|promised(?: \w+)? (?:to|i'd|i would)|necessary (?:to|that (?:i|we)))\s+(?=\w)"
-    r"|(?:the |my |our )?\w+ (?:wants|needs|expects|asked for|asks for|is asking for) (?:me to )?"
+    r"|(?:the |my |our )?\w+ (?:wants|needs(?! \w+ing\b)|expects|asked for|asks for|is asking for) (?:me to )?"
     r"|(?:(?:ok|okay|so|oh|hey)[, ]+)*(?:(?:i|we|there)(?:'ve got| have| have got| need|'s| is)|is) (?:an? |some )?"
 )
 _IS_DUE = pattern(r"(?:'s| is| are)(?= (?:due|on|by|at)\b)")
@@ -69,7 +69,7 @@ def _put_down(said: str, answered: str, today: date) -> str:
 
 _NAMES = re.compile(r"\b[A-Z]\w* and (?=[A-Z])")
 _NO_NOTE = pattern(
-    r"\b(?:i|we|you|he|she|it|they|is|are|was|were|am|be|been|will|would|can|could|has|have|had|needs|wants|asked|says|said|told|comes|coming|gets|got|goes|going|leaves|arrives|starts|me|not|no|\w+n't|what|when|why|who|how|if|that|this|them|i'm|it's|i'll|did|do|does|"
+    r"\b(?:i|we|you|he|she|it|they|needs|is|are|was|were|am|be|been|will|would|can|could|has|have|had|needs|wants|asked|says|said|told|comes|coming|gets|got|goes|going|leaves|arrives|starts|me|not|no|\w+n't|what|when|why|who|how|if|that|this|them|i'm|it's|i'll|did|do|does|"
     r"less|more|make|set|ugh|so|very|really|too|wow|lol|omg|tired|busy|sick|rain\w*|weather|sunny|hot|cold|happy|good|nice|great|enjoy|hope|thanks|thank|sorry|yesterday|ago|last|see|love|hate|bye|hello|hi|yes|yeah|ok|okay|maybe|undo|delete|remove|mark|move|push|"
     r"change|rename|done|finished|show|list|tell|complete|cancel|postpone|reschedule|wait|actually|instead|also|and)\b|\?"
 )
@@ -124,7 +124,9 @@ def read(said: str, answered: str, today: date) -> Reading:
     said = re.sub(
         r"^(urgent|important|asap|(?:high|low|top) prio(?:rity)?)\W*!+\s*", r"\1: ", said, flags=re.IGNORECASE
     )
-    said = _put_down(_ITEM.sub(", ", said).replace(":,", ":"), answered, today)
+    if re.match(r"[^\n]*:\s*\n", said):  # what stands below a heading is a list
+        said = re.sub(r"\n+(?=[^\W\d])", "\n- ", said)
+    said = _put_down(_ITEM.sub(", ", _FIRST_ITEM.sub(r"\1: ", said)), answered, today)
     if topic := _AS_FOR.fullmatch(said):
         answered, said = f"Updated! '{topic['task']}'{TO_COME}", topic["rest"]
     calls: list[RequestedCall] = []
@@ -138,13 +140,13 @@ def read(said: str, answered: str, today: date) -> Reading:
         elif small_talk(sentence) is None:
             found = _sentence(sentence, about, today)
             is_remark = not found.calls and _is_remark(sentence, today)
+            is_certain = is_certain and not _is_date_lost(found.calls, sentence, today)
             is_certain = is_certain and (found.is_certain or is_remark or not (calls or found.calls))
             calls = _merged(calls, found.calls)
             about = _said_of(found.calls) or (found.topic and f"Updated! '{found.topic}'{TO_COME}") or about
     if any("title" in call.arguments for call in calls):  # "add something: I need to …"
         nothing = RequestedCall("add_task", {})
         calls = [call for call in calls if call != nothing]
-    is_certain = is_certain and not _is_date_lost(calls, said, today)
     lists = [call for call in calls if call.tool_name == "list_tasks"]  # as they are after the changes
     return Reading(
         [*_changes(calls), *lists], is_certain and not any(_is_doubtful(call, said) for call in calls)
@@ -152,7 +154,7 @@ def read(said: str, answered: str, today: date) -> Reading:
 
 
 def _is_date_lost(calls: Sequence[RequestedCall], said: str, today: date) -> bool:
-    """Whether a task is added without a date, though there is one in the message."""
+    """Whether a task is added without a date, though there is one in the sentence."""
     if not any(call.tool_name == "add_task" for call in calls) or any(
         {"due_date", "postpone_days"} & {*call.arguments} for call in calls
     ):
@@ -187,6 +189,7 @@ _IN_DOUBT = pattern(
     r"instead|also|and|or|please|can you|could you|need|must|should|have to|will|another|other|every|each|daily|weekly)\b|\?"
 )
 _ITEM = re.compile(r"\s*\n\s*(?:[-*•]|\d+[.)])\s*|(?<=\w)\s+[2-9]\)\s+")
+_FIRST_ITEM = re.compile(r"^([^\n]*?[^\n:]):?\s*\n\s*(?:[-*•]|1[.)])\s*")
 _THAT = pattern(r"\b(?:it|that|this)\b")
 
 
@@ -221,7 +224,7 @@ _NO_TITLE = pattern(
     r"|^(?:and|or|but|to|of|another|is|are|not|what|when|which|who|how|why|if|whether|day before|day after)\b|, (?:no|not|but|actually|wait|sorry)\b"
     r"|^(?:(?:new|next|another|first|last|this) )*(?:one|1|entry)(?: ?[:,]| -) |\b(?:forget to|remind (?:to )?me)\b|^(?:every|each|\d+(?:st|nd|rd|th) to)\b"
     r"|^(?:note|description|comment|details?) (?:to|for) |\b(?:maybe|perhaps)\b|^(?:go|run|leave)(?:,|$)|^(?:admit|confess|say|be (?:nice|fine|honest))\b|[-,(] ?(?:high|medium|low|mon|tue|wed|thu|fri|sat|sun)\b"
-    r"|^(?:(?:put|pop|pencil|slot) (?:in|down)|add|need|wanna)\b|\b(?:and (?:add|put)|(?:need|have|got) to|gotta|at (?:half|quarter)|lol|haha|pls|plz|thanks|thx|um|uh)\b|\b(\w+) \1\b|^\w+ (?-i:it|them|those|these)\b|\b(?:new|another|other|different) one\b|\bthe \d{1,2}(?:st|nd|rd|th)\b(?! (?:birthday|anniversary|floor|century|edition)\b)|^(?:fine|ok(?:ay)?|good|great|best|better|enough|right|wrong|bad|nice)$|\b[ap]m$|^there(?:'s| is| are)\b|^\w+ me\b|\b(?-i:it) \w+s\b|(?<![£$€\d.])\b\d{1,2}[.:]\d{2}$"
+    r"|^(?:(?:put|pop|pencil|slot) (?:in|down)|add|need|wanna)\b|\b(?:and (?:add|put)|(?:need|have|got) to|gotta|at (?:half|quarter)|lol|haha|pls|plz|thanks|thx|um|uh)\b|\b(\w+) \1\b|^\w+ (?-i:it|them|those|these)\b|\b(?:new|another|other|different) one\b|\bthe \d{1,2}(?:st|nd|rd|th)\b(?! (?:birthday|anniversary|floor|century|edition)\b)|^(?:fine|ok(?:ay)?|good|great|best|better|enough|right|wrong|bad|nice)$|\b[ap]m$|^thing\b|\b(?:probably|preferably|ideally)\b|\b(?:hours?|days?|minutes?|weeks?) (?:before|earlier)$|^there(?:'s| is| are)\b|^\w+ me\b|\b(?-i:it) \w+s\b|(?<![£$€\d.])\b\d{1,2}[.:]\d{2}$"
     r"|^(?:also|both|it|them|something|anything|stuff)\b|\bunless\b|\bif (?:i|it|it's|you|we|they|not|possible|needed|there)\b|\b(?:again|it|them)$|^usual$|[,;]| - |\b(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day(?!'s)|(?:next|this) (?:week|month)|high|low|prio|urgent|i|i'm|we|we're|he|she|they|but|because|starting)\b|\bboth$|\b(?:before|until|by|since) then\b|^(?:first|second|third|last|other|same) (?:one|task|item|thing)$|\b(?:instead of|at the latest|same (?:day|time|date|priority))\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
 )
 

@@ -26,19 +26,19 @@ _CHATTER = pattern(
     r"finally|yesterday|probably|plus|hmm+|uh|um|ah|ugh|oops|whoops|yeah|yep|(?:thanks|thx|thank you|great|perfect|cool|nice|awesome)(?=[,!.])|btw|by the way|before i forget|basically|sorry|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.…\s]+)+"
 )
 _ASKING = pattern(
-    r"^(?:may i ask|(?:would|could) you be so (?:kind|good) (?:as )?to|(?:can|could|would|will|may) (?:you|i|we)|(?:you|we|i) (?:can|may|could)|you(?= (?:add|put|write|remind|note|mark|delete)\b)|i(?:'d| would| should) like (?:you to|to(?! finish| complete| close))|"
+    r"^(?:may i ask|(?:may|could|can) i (?:trouble|ask|get) you to|(?:would|could) you be so (?:kind|good) (?:as )?to|(?:can|could|would|will|may) (?:you|i|we)|you (?:can|may|could)|you(?= (?:add|put|write|remind|note|mark|delete)\b)|i(?:'d| would| should) like (?:you to|to(?! finish| complete| close))|"
     r"i want (?:you(?: to)?|that you|to(?! finish| complete| close))|i need you to|let(?:'s| us| me)(?! finish| complete| close| do\b)|go ahead and|(?:i was wondering|i wonder|(?:it )?would be (?:great|nice|good)|i(?: would|'d| should) be (?:very )?grateful|i'd (?:appreciate|love) it) if you(?: could| would)?|possibly)\s+"
 )
 _MIND = pattern(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ")
 _POLITE_END = pattern(
-    r"(?:[,.!?\s]+(?:(?:please|pls|plz|thanks|thx)(?: x+)?|for me|at the latest|(?:please and )?thank(?:s| you)(?: (?:ever )?(?:so|very) much| a lot| in advance)?(?:,? you(?:'re| are) (?:the best|great|a star))?|now|instead|mate|then|too|as well|already|finally|at last|actually|to be (?:safe|sure)|just in case|sorry|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers|god bless(?: you)?|before i forget(?: again)?|ok(?:ay)?(?= thank)))+$"
+    r"(?:[,.!?\s]+(?:(?:please|pls|plz|thanks|thx)(?: x+)?|for me|at the latest|(?:please and )?thank(?:s| you)(?: (?:ever )?(?:so|very) much| a lot| in advance)?(?:,? you(?:'re| are) (?:the best|great|a star))?|now|instead|mate|then|too|as well|already|finally|at last|actually|to be (?:safe|sure)|just in case|sorry|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers|god bless(?: you)?|ideally|preferably|if possible|before i forget(?: again)?|ok(?:ay)?(?= thank)))+$"
 )
 _END = re.compile(r"[\s.!?…]+$")
 _LIST_END = pattern(
-    r"(?:^|\s+)(?:to|on|onto|in|into|from|off)\s+(?:my|the|teh|our)\s+(?:\w+\s+)?(?:list|lists|tasks|todos?|to-dos?|to-do list|todo list|calendar|diary|agenda|planner)$"
+    r"(?:^|\s+)(?:to|on|onto|in|into|from|off)\s+(?:my|the|teh|our)\s+(?:\w+\s+){0,2}(?:list|lists|tasks|todos?|to-dos?|to-do list|todo list|calendar|diary|agenda|planner)$"
 )
 _LIST_INSIDE = pattern(
-    r"(?:^|\s)(?:to|on|onto|in|into) (?:(?:my|the|our) )?(?:to-?do |task )?list(?: of tasks)?:?(?= \S)(?! (?:of|for the)\b)"
+    r"(?:^|\s)(?:to|on|onto|in|into) (?:(?:my|the|our) )?(?:to[- ]?do |task )?list(?: of tasks)?:?(?= \S)(?! (?:of|for the)\b)"
 )
 _CALLED = pattern(
     r"^(?:(?:title|name|what)\s*:\s*)?(?:(?:the|a|an|one|my|that|this)\s+(?=\D))?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|todo|to-do|reminder)s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying)\s+)?(?:(?:that )?(?:i|we)(?:'ve got| have| have got)\s+(?=an?\b|the\b|my\b)(?:an? )?)?(?:(?:that )?(?:(?:i|we)(?:'ve| have)? )?(?:got to|have to|need to|gotta|must(?: to)?|should)\s+)?(?:(?:remember|not forget) to\s+)?(?:(?:like|just|really|actually)\s+)?"
@@ -87,7 +87,7 @@ _SHORT: dict[str, str] = dict(
         r"(\w+)>(\S+)",
         "tmrw>tomorrow tmr>tomorrow tmw>tomorrow tmrow>tomorrow tmoro>tomorrow tomoz>tomorrow 2moro>tomorrow 2day>today tdy>today tonite>tonight 2nite>tonight "
         "wknd>weekend cuz>because dont>don't didnt>didn't havent>haven't hasnt>hasn't isnt>isn't wasnt>wasn't "
-        "teh>the rly>really abt>about em>them whens>when's wheres>where's u>you smth>something sth>something arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
+        "mornin>morning teh>the rly>really abt>about em>them whens>when's wheres>where's u>you smth>something sth>something arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
     )
 )
 _NOT_MISSPELT = frozenset(("don", "lists", "lit"))
@@ -102,6 +102,7 @@ _SLIPS = {
     r"\b(add|remind me)\s*(?:\.{2,}|…)[\s,]*": r"\1 ",
     r"\b1\) (?=.* 2\) )": "",
     r"^(\W*(?:\w+ )?(?:new|another|next) (?:one|task|thing|todo|reminder))\s*(?:\.+|…|-+)\s+(?=\w)": r"\1: ",
+    rf"\s+[&+]\s+(?={DEED})": " and ",
     r"\bany more\b(?! \w+s\b)": "anymore",
     r"^\s*\*+ ?(\w+(?: \w+){0,3})$|^(\w+) ?\*+$|^((?:the |my )?\w+(?: \w+)?),? i meant?[.! ]*$": r"i mean \1\2\3",
     r"\b(remind|tell)(?=me\b)|^\s*(pls|plz|please|dont|don't)(?=(?:add|remind|mark|delete|remove|forget)\b)|^\s*(add|new|delete)(?=(?:task|todo|reminder)\b)": r"\1\2\3 ",
