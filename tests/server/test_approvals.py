@@ -28,6 +28,7 @@ async def test_a_question_is_listed_and_in_its_conversation(ana: Person) -> None
 
     assert [question["id"] for question in listed] == [approval]
     assert conversation["approval"] == listed[0]
+    assert listed[0]["user_id"] is None
     assert listed[0]["question"] == "Do you really want to delete 'buy milk'? Reply 'yes delete' to confirm."
     assert await tasks(ana) == ["buy milk"]
 

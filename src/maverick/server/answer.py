@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from maverick.chat import AgentContext, ToolCallRecord
 from maverick.chat.prompt import MESSAGE_LENGTH
-from maverick.chat.tables import TASKS_AGENT
+from maverick.chat.tables import TASKS_AGENT, Confirmation
 from maverick.journal import Approval
 from maverick.model import Document, Image
 
@@ -202,6 +202,11 @@ class ApprovalBody(BaseModel):
     """The answer that waits for it, and goes on."""
     may_decide: bool = True
     """Whether the user may decide it; else somebody else has to."""
+
+    @classmethod
+    def of_task_chat(cls, asked: Confirmation) -> ApprovalBody:
+        """A question of a task tool, which only the user it belongs to is ever shown."""
+        return cls.model_validate(asked).model_copy(update={"user_id": None})
 
     @classmethod
     def of(

@@ -267,7 +267,7 @@ def _question(session: Session, user_id: str, conversation_id: str) -> ApprovalB
     asked = ConfirmationStore(session, user_id, conversation_id).open()
     if asked is None or asked.status != ApprovalStatus.PENDING:
         return None
-    return ApprovalBody.model_validate(asked)
+    return ApprovalBody.of_task_chat(asked)
 
 
 def _body(session: Session, user_id: str, record: AnswerRecord) -> AnswerBody:

@@ -13,6 +13,7 @@ from maverick import AgentExecutor, SqliteJournal, define_agent
 from maverick.model import Response, Thought
 from maverick.providers.scripted import TurnLike
 from maverick.testing import ScriptedClient, call, reply
+from server.browser.test_accessibility import problems
 from server.browser.window import Window
 from server.chat_server import ChatServer, SlowModel
 
@@ -101,9 +102,17 @@ async def test_a_question_is_still_there_after_a_reload(window: Window) -> None:
     await window.talk("delete buy milk")
 
     await window.page.reload()
+    waiting = window.page.get_by_role("region", name="Waiting for you")
+    await expect(waiting.get_by_role("link")).to_have_text(["Delete 'buy milk'?"])
+    await expect(window.page.locator("#toast")).to_be_hidden()
+    assert await problems(window) == []
+    await window.shoot("own-request")
+    await window.page.keyboard.press("Alt+n")
+    await waiting.get_by_role("link").click()
     await window.page.get_by_role("button", name="Delete 'buy milk'").click()
 
     await expect(window.answers.last).to_contain_text("I've removed 'buy milk'")
+    await expect(waiting).to_be_hidden()
     await expect(window.tasks).to_have_count(0)
 
 

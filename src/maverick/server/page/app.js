@@ -158,12 +158,13 @@ async function signOut() {
 
 function hearUpdate(what) {
   if (what !== "conversations" && hasTasks) tasks.load().catch(complain);
-  if (what !== "tasks")
-    conversations
-      .load()
-      .then((all) => transcript.refresh(all.find((conversation) => conversation.id === transcript.id)))
-      .then(showTitle)
-      .catch(complain);
+  if (what === "tasks") return;
+  requests.load().catch(complain);
+  conversations
+    .load()
+    .then((all) => transcript.refresh(all.find((conversation) => conversation.id === transcript.id)))
+    .then(showTitle)
+    .catch(complain);
 }
 
 async function openFromAddress() {

@@ -70,6 +70,12 @@ export function confirmationCard(approval, onDecide) {
   return card;
 }
 
+/** A question that is asked in one of the user's own conversations, where it is decided. */
+function ownRequest(approval) {
+  const what = approval.action || label(approval.tool_name);
+  return element("a", { class: "plain own-request", href: `#${encodeURIComponent(approval.conversation_id)}` }, icon("warn"), element("span", { text: `${what}?` }));
+}
+
 /** The list at the left; looked at again now and then, since this page is not told what others do. */
 export class Requests {
   constructor({ onError }) {
@@ -80,16 +86,22 @@ export class Requests {
 
   async load() {
     this.active = true;
+    const asked = (this.asked = {});
     const { approvals } = await ask("GET", "/api/approvals");
-    const others = approvals.filter((approval) => approval.user_id);
-    if (others.map(({ id }) => id).join() === this.ids && this.ids) return;
-    this.ids = others.map(({ id }) => id).join();
-    this.node.hidden = !others.length;
-    this.node.replaceChildren(element("h2", { text: "Waiting for you" }), ...others.map((approval) => approvalCard(approval, (approved, details) => this.decide(approval, approved, details))));
+    if (this.asked !== asked) return; // it was asked again, or signed out, in the meantime
+    if (approvals.map(({ id }) => id).join() === this.ids && this.ids) return;
+    this.ids = approvals.map(({ id }) => id).join();
+    this.node.hidden = !approvals.length;
+    this.node.replaceChildren(element("h2", { text: "Waiting for you" }), ...approvals.map((approval) => this.item(approval)));
+  }
+
+  item(approval) {
+    return approval.user_id ? approvalCard(approval, (approved, details) => this.decide(approval, approved, details)) : ownRequest(approval);
   }
 
   clear() {
     this.active = false;
+    this.asked = null;
     this.ids = "";
     this.node.hidden = true;
     this.node.replaceChildren();

@@ -101,4 +101,4 @@ async def _decided(answer: Answer | None, respond: Respond) -> Response:
 
 def _confirmations(service: ChatService, user: Principal) -> list[ApprovalBody]:
     with service.session(user) as session:
-        return [ApprovalBody.model_validate(asked) for asked in pending_confirmations(session, user.user_id)]
+        return [ApprovalBody.of_task_chat(asked) for asked in pending_confirmations(session, user.user_id)]

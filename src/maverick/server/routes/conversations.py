@@ -173,7 +173,7 @@ def _get(service: ChatService, user: Principal, conversation_id: str, *, html: b
             )
             for message in messages
         ],
-        approval=ApprovalBody.model_validate(asked[-1]) if asked else None,
+        approval=ApprovalBody.of_task_chat(asked[-1]) if asked else None,
     )
 
 
