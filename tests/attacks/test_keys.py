@@ -144,8 +144,11 @@ def test_a_colon_in_the_name_of_a_model_is_no_provider(provider: str | None, mod
 
 
 def _configured(provider: str | None, model: str) -> AgentConfig:
-    chosen = {"model": model} if provider is None else {"model": model, "provider": provider}
-    return AgentConfig(**chosen, sources={f"agent.{field}": "a file" for field in chosen})
+    if provider is None:
+        return AgentConfig(model=model, sources={"agent.model": "a file"})
+    return AgentConfig(
+        model=model, provider=provider, sources={"agent.model": "a file", "agent.provider": "a file"}
+    )
 
 
 @pytest.mark.parametrize(
