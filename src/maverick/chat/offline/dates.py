@@ -159,9 +159,9 @@ def when_last(text: str, today: date) -> str:
     found = _WHEN_FIRST.fullmatch(text)
     if found is None:
         return text
-    timing = take_timing(found["when"], today)
-    if not timing.due and (day := find_date(f"on {found['when']}", today)):
-        return f"{found['rest']} by {day}"
+    timing, nth = (take_timing(when, today) for when in (found["when"], f"on {found['when']}"))
+    if not timing.due and nth.due and not nth.rest:
+        return f"{found['rest']} by {nth.due}"
     is_timing = not timing.rest and (timing.due or timing.note)
     return f"{found['rest']} {found['when']}" if is_timing else text
 

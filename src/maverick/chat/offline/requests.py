@@ -203,7 +203,7 @@ def _is_doubtful(call: RequestedCall, said: str) -> bool:
         if "due_date" in call.arguments
         else re.search(r"\d/\d", str(call.arguments.get("description", "")))
     )
-    is_new = call.tool_name != "add_task" or _ADDING.search(said)
+    is_new = call.tool_name != "add_task" or (_ADDING.search(said) and not title.startswith("the "))
     is_there = not is_new and any(
         is_about(title, task.title) for task in KNOWN_TASKS.get() if not task.completed
     )

@@ -62,7 +62,7 @@ _ORDINAL = pattern(
     r"(?: one| task| item)?"
 )
 _LISTED = re.compile(
-    r"^(\d+)\. [☐✓] (.*?)(?: \((?:[^()]*priority|(?:overdue since|due) [^()]*)+\))?$", re.MULTILINE
+    r"^(\d+)\. [☐✓] (.*?)(?: \((?:[^()]*priority|(?:overdue since|due) [^()]*|, )+\))?$", re.MULTILINE
 )
 
 
