@@ -14,6 +14,7 @@ import pytest
 from chat import misbehaviour
 from chat.misbehaviour import SAID, TITLES, Stored, assert_obeys
 from chat.parlour import Parlour
+from maverick import tool
 from maverick.chat import AgentResult, AgentRunner, Database
 from maverick.chat.phrases import ONE_AT_A_TIME
 from maverick.loop import RunConfig
@@ -131,6 +132,69 @@ async def test_what_a_model_says_about_a_users_own_task_without_a_tool_is_not_be
 
         assert result.response.startswith("I haven't looked at your list or changed it just now."), message
     await parlour.aclose()
+
+
+@tool
+async def light(on: bool) -> str:
+    """Switch the light."""
+    return "on" if on else "off"
+
+
+@tool(effect="pure")
+async def weather() -> str:
+    """What the weather is like."""
+    return "sunny"
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize("other", [call("light", on=True), call("weather")], ids=["acts", "looks"])
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Great! I've marked 'greenhouse' as complete.",
+        "I binned the greenhouse.",
+        "You can forget about the greenhouse now.",
+        "Say goodbye to Operation Bluebird.",
+    ],
+)
+async def test_another_tool_makes_no_claim_about_a_task_true(
+    claim: str, other: Any, database: Database
+) -> None:
+    parlour = Parlour(
+        database, client=ScriptedClient([other, reply(f"The light is on. {claim}")]), tools=[light, weather]
+    )
+    parlour.add("greenhouse", "Operation Bluebird")
+
+    result = await parlour.say("switch the light on, please")
+    await parlour.aclose()
+
+    assert claim not in result.response
+    assert result.response.startswith("The light is on.")
+    assert not result.success
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize(
+    "message",
+    [
+        "do it",
+        "ok then",
+        "could you make the greenhouse disappear?",
+        "both of them can go",
+        "hi",
+        "quita el invernadero",
+    ],
+)
+async def test_what_is_neither_talk_nor_a_question_is_not_said_to_be_done(
+    message: str, database: Database
+) -> None:
+    parlour = Parlour(database, client=ScriptedClient(lambda _: reply("I binned the greenhouse.")))
+    parlour.add("greenhouse")
+
+    result = await parlour.say(message)
+    await parlour.aclose()
+
+    assert result.response.startswith("I haven't looked at your list or changed it just now.")
 
 
 @pytest.mark.requirement("004-G-FRIENDLY")

@@ -21,7 +21,7 @@ _INVISIBLE = re.compile(
 )
 _EMOJI = (
     "\U0001f000-\U0001faff\u2194-\u21aa\u2300-\u23ff\u2460-\u24ff\u2580-\u27bf\u2b00-\u2bff\u20e3"
-    "\u3030\u303d\u3297\u3299\U000e0020-\U000e007f"
+    "\u203c\u2049\u2122\u2139\u3030\u303d\u3297\u3299\U000e0020-\U000e007f"
 )
 _EDGE_EMOJI = re.compile(
     rf"^(?:[{_EMOJI}][\u200d\ufe0f\s]*)+|\s*(?:[{_EMOJI}][\u200d\ufe0f\s]*)+(?=[.,!?…:;]|$)"
@@ -84,6 +84,15 @@ _OFFERS = re.compile(
     r"\b(?:can|could|would|may|might|able to|if|once|when|whenever|want me to|like me to|help you|should i|shall i|please"
     r"|for example|such as|try|say|tell me|ask me|let me know)\b"
 )
+_OFFERS_ITSELF = re.compile(
+    r"\b(?:(?:i|we) (?:can|could|would|may|might)|(?:want|like) me to|if you|tell me|let me know|should i|shall i)\b"
+)
+_REMARK = re.compile(
+    r"(?:please |can you |could you |would you |just )*(?:tell|explain|describe|summari[sz]e|translate|write|sing|recommend|suggest"
+    r"|compare|define|spell|calculate|imagine|help|teach|give me|who|what|how|why|wow|lol|ha(?:ha)*|sorry)\b"
+    r"|(?:i|i'm|i've|i'd|we|we're|we've|my|our|it's|there's|today|nice|good|great|cool)\b(?!.*\b(?:it|that|them|those|both|this)\b)"
+)
+"""Begins what is no request for a change; a pronoun may stand for a task."""
 _POLITE = re.compile(
     r"(?:absolutely|certainly|great|hello|hey|hi|hm|no problem|of course|ok(?:ay)?|oh|sorry|sure(?: thing)?|thanks?|thank you)"
 )
@@ -140,7 +149,16 @@ def is_claim(sentence: str, *, elsewhere: bool = False) -> bool:
     return not elsewhere or _ABOUT_TASKS.search(said) is not None
 
 
-def is_statement(sentence: str) -> bool:
-    """Whether a sentence says that something is so, and does not ask, offer or greet."""
+def is_statement(sentence: str, *, of_task: bool = False) -> bool:
+    """Whether a sentence says that something is so, and does not ask, offer or greet.
+
+    In one ``of_task``, only what the assistant itself could do is an offer: "you can forget about the milk" is none.
+    """
     said = normalized(sentence).casefold().strip(" \t\n-.,!…*")
-    return not said.endswith("?") and not _OFFERS.search(said) and not _POLITE.fullmatch(said)
+    offers = _OFFERS_ITSELF if of_task else _OFFERS
+    return not said.endswith("?") and not offers.search(said) and not _POLITE.fullmatch(said)
+
+
+def is_remark(said: str) -> bool:
+    """Whether a user's message is talk, or asks for words alone."""
+    return _REMARK.match(normalized(said).casefold().replace("’", "'")) is not None

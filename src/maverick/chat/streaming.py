@@ -13,13 +13,22 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from maverick.chat.matching import KNOWN_TASKS
-from maverick.chat.offline import Kind, meaning_of
+from maverick.chat.offline import Kind, Meaning, meaning_of
+from maverick.chat.offline.grammar import is_question
 from maverick.chat.offline.mentions import mark
 from maverick.chat.phrases import NOTHING_DONE, RESPONSE_LENGTH
 from maverick.chat.plain_words import words_of
-from maverick.chat.sentences import is_claim, is_statement, readable, split_off, unmarked, visible
+from maverick.chat.sentences import (
+    is_claim,
+    is_remark,
+    is_statement,
+    readable,
+    split_off,
+    unmarked,
+    visible,
+)
 from maverick.chat.tables import Task, now
-from maverick.chat.task_tools import TASK_TOOL_NAMES
+from maverick.chat.task_tools import LIST, TASK_TOOL_NAMES
 from maverick.loop import ToolOutcome, events
 from maverick.model import Message, Role
 from maverick.runtime.event_log import Listener
@@ -78,21 +87,41 @@ class SentenceFilter:
         self.claimed = False
 
     @cached_property
-    def _needs_tool(self) -> bool:
-        """Whether only a tool can do or know what the user wants: whatever else the model says to it may be untrue."""
+    def _meaning(self) -> Meaning:
+        """What the user wants, as far as the grammar of the offline model can tell."""
         said, answered = (
             next((each.content for each in reversed(self._history) if each.role is role), "")
             for role in (Role.USER, Role.ASSISTANT)
         )
-        known, today = KNOWN_TASKS.set(self.tasks), now().date()
+        known = KNOWN_TASKS.set(self.tasks)
         try:
-            meaning = meaning_of(self._said, answered, said, today)
+            return meaning_of(self._said, answered, said, now().date())
         finally:
             KNOWN_TASKS.reset(known)
+
+    @cached_property
+    def _needs_tool(self) -> bool:
+        """Whether only a task tool can do or know what the user wants, or at least nothing says that it is talk."""
+        meaning = self._meaning
         # What a question is about is a task, or anything in the world.
         if meaning.kind is Kind.REQUEST and any("about" not in call.arguments for call in meaning.calls):
             return True
-        return any(each.is_clear for each in mark(self._said, "", self.tasks, today).mentions)
+        is_open = meaning.kind in (Kind.REQUEST, Kind.UNSURE, Kind.UNSUPPORTED)
+        is_talk = not self._said or is_question(self._said) or is_remark(self._said)
+        return (is_open and not is_talk) or self._names_task(self._said, clearly=True)
+
+    def _names_task(self, text: str, *, clearly: bool = False) -> bool:
+        mentions = mark(text, "", self.tasks, now().date()).mentions
+        return any(each.is_clear or not clearly for each in mentions)
+
+    def _is_untold(self, words: str) -> bool:
+        """Whether a sentence says what no tool has told the model, though one would have had to."""
+        if self._names_task(words):
+            return is_statement(words, of_task=True)
+        if self._acted_elsewhere or not is_statement(words):
+            return False
+        changes = any(call.tool_name != LIST.name for call in self._meaning.calls)
+        return changes if self._others_called else self._needs_tool
 
     def feed(self, text: str) -> str:
         """Take in more of the model's words; returns those that can be sent by now."""
@@ -148,7 +177,7 @@ class SentenceFilter:
             return
         if self._is_over or (self._tasks_called and not self._others_called):
             return
-        if is_claim(sentence, elsewhere=self._acted_elsewhere):
+        if is_claim(sentence, elsewhere=self._acted_elsewhere and not self._names_task(sentence)):
             self.claimed = self._is_over = not self._tasks_called
             return
         if self._fence == _DIVIDER:
@@ -167,8 +196,8 @@ class SentenceFilter:
         elif sentence.lstrip().startswith(_DIVIDER):
             self._fence = _DIVIDER
         kept = "" if self._depth > 0 else readable(sentence, self._theirs)
-        if kept and not self._others_called and is_statement(kept) and self._needs_tool:
-            self.claimed, kept = True, ""
+        if kept and self._is_untold(kept):
+            self.claimed, kept = not self._tasks_called, ""
         if self._left_out and kept[:1].islower():
             kept = ""  # it goes on with what was left out
         self._left_out = not kept

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from maverick.chat.offline.dates import one_date, take_timing, without_old_date
-from maverick.chat.offline.grammar import is_question, read_sentence
+from maverick.chat.offline.grammar import is_question, read_sentence, small_talk
 from maverick.chat.offline.titles import retitled
 from maverick.chat.offline.wording import begins_with_deed, pattern, plain_end, plain_request, take_priority
 from maverick.providers.offline import RequestedCall
@@ -118,9 +118,14 @@ def _is_regretted(said: str, answered: str) -> bool:
     return is_done and _NOT_SO.fullmatch(HESITATION.sub("", said)) is not None
 
 
+_YES_OR_NO = pattern(r"(?:(?:yes|yeah|yep|yup|no|nope|nah|ok|okay|sure|please|thanks)[,.! ]*)+")
+
+
 def _retitled(said: str, task: str, answered: str, today: date) -> list[RequestedCall] | None:
     """Another title for the task."""
     plain = plain_end(said)
+    if small_talk(said) is not None or _YES_OR_NO.fullmatch(plain) or read_sentence(plain, "", today):
+        return None
     correction = plain_request(HESITATION.sub("", plain))
     timing = take_timing(take_priority(correction)[1], today)
     is_plain = HESITATION.match(plain) or not (timing.due or take_priority(correction)[0])

@@ -131,17 +131,23 @@ def spelt(text: str) -> str:
     text = QUOTED.sub("\0", text).replace("’", "'")
     for slip, right in _SLIPS.items():
         text = re.sub(slip, right, text, flags=re.IGNORECASE)
-    text = re.sub(r"(?<!')\b[a-z0-9]+\b(?!')", lambda found: _spelt(found[0]), text, flags=re.IGNORECASE)
+    text = re.sub(
+        r"(?<!')\b[a-z0-9]+\b(?!')",
+        lambda found: _spelt(found[0], may_be_name=found.start() > 0 and found[0].istitle()),
+        text,
+        flags=re.IGNORECASE,
+    )
     return re.sub("\0", lambda _: held.pop(0), text)
 
 
-def _spelt(word: str) -> str:
+def _spelt(word: str, *, may_be_name: bool) -> str:
     said = word.lower()
     if said in _SHORT:
         return _SHORT[said]
     if len(said) < 3 or said in _FRAME or said in _NOT_MISSPELT:
         return word
-    return next((right for right in _FRAME if _is_slip(said, right)), word)
+    meant = [*map(str.lower, day_name)] if may_be_name else _FRAME
+    return next((right for right in meant if _is_slip(said, right)), word)
 
 
 def _is_slip(said: str, right: str) -> bool:
