@@ -254,6 +254,12 @@ async def test_conversations_are_listed_renamed_and_deleted(window: Window) -> N
     await links.last.click()
     await expect(window.page.locator("#conversation-title")).to_have_text("Small talk")
     await window.page.get_by_role("button", name="More for Small talk").click()
+    await window.page.get_by_role("menuitem", name="Rename").click()
+    await window.page.fill("#dialog-input", "Greetings")
+    await window.page.keyboard.press("Enter")
+    await expect(window.page.locator("#conversation-title")).to_have_text("Greetings")
+    await expect(window.page).to_have_title("Greetings · Maverick")
+    await window.page.get_by_role("button", name="More for Greetings").click()
     await window.page.get_by_role("menuitem", name="Delete").click()
     await window.page.click("#dialog-confirm")
 

@@ -25,7 +25,7 @@ let hasTasks = false;
 const agents = new Agents({ onChosen: () => transcript.welcome() });
 const requests = new Requests({ onError: complain });
 const transcript = new Transcript(agents, { onBusy: showBusy, onBegun: begun, onError: complain, onEdit: edit, onQueued: toast, onReturned: giveBack });
-const conversations = new ConversationList({ onDeleted: startNew, onError: complain });
+const conversations = new ConversationList({ onDeleted: startNew, onRenamed: showTitle, onError: complain });
 const tasks = new TaskList({ onError: complain, onSaid: toast });
 const attachments = new Attachments({ onError: complain });
 const palette = new Palette(commands);

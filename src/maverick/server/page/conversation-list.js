@@ -6,10 +6,10 @@ import { askFor, confirm, menu } from "./dialog.js";
 
 /** Shows the conversations, the newest first, and has them found, renamed, exported and deleted. */
 export class ConversationList {
-  constructor({ onDeleted, onError }) {
+  constructor({ onDeleted, onRenamed, onError }) {
     this.node = byId("conversation-list");
     this.search = byId("search-conversations");
-    this.listeners = { onDeleted, onError };
+    this.listeners = { onDeleted, onRenamed, onError };
     this.current = null;
     this.conversations = null; // not known yet
     this.found = null; // what was searched for, if anything was
@@ -88,7 +88,9 @@ export class ConversationList {
 
   async rename({ id, title }) {
     const wanted = await askFor("Rename the conversation", title, "Rename");
-    if (wanted) await this.attempt(() => ask("PATCH", `/api/conversations/${encodeURIComponent(id)}`, { title: wanted }));
+    if (!wanted) return;
+    await this.attempt(() => ask("PATCH", `/api/conversations/${encodeURIComponent(id)}`, { title: wanted }));
+    this.listeners.onRenamed();
   }
 
   async remove({ id, title }) {
