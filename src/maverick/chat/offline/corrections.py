@@ -44,7 +44,7 @@ _TO_WHAT = pattern(
     r"(?: to| for| on| by| as| at| a)? |(?:it's|its|it is|that's|is)(?: for| on| due)? |(?:the )?(?:due(?: date)?|deadline|date)(?: is| by| on)?[: ]+|(?:(?:all|both)(?: of them)?(?: are)? )?(?:for|on|by|to|due|until|as)(?: on| by)? )"
 )
 _IS_FINE = pattern(
-    r",? (?:if (?:possible|i can|you can)|ideally|at the latest|i meant?|as (?:the |a )?(?:deadline|due date|date)|then|(?:is|was|would be|will be) (?:fine|enough|ok|okay|better|good)|will do|works)(?: for (?:it|that|me))?$"
+    r",? (?:if (?:possible|i can|you can)|ideally|at the latest|i meant?|as (?:the |a )?(?:deadline|due date|date)|then|(?:is|was|would be|will be) (?:fine|enough|ok|okay|better|best|good)|will do|works)(?: for (?:it|that|me))?$"
 )
 _BESIDE = pattern(r"(?:the |a |one )?(?P<unit>day|week) (?:after|later|(?P<before>before|earlier|sooner))")
 _GRADE = pattern(r"^(high|medium|normal|low)$")

@@ -224,7 +224,7 @@ def _without_reason(what: str, today: date) -> str:
 
 
 _MUST_BE = pattern(
-    r",? (?:and )?(?:it |this |that )?(?:has to|must|needs to|should) be (?:done|finished|ready|sent|paid)(?= (?:by|on|before)\b)"
+    r",? (?:and )?(?:it |this |that )?(?:has to|must|needs to|should) be(?: (?:done|finished|ready|sent|paid)(?= (?:by|on|before)\b)|(?= (?:by|before)\b))"
 )
 _PINNED = pattern(r"\b(?:it|that|this|they) (?:has to|have to|must|needs? to|should|is due|are due)\b.+$")
 _DANGLING = pattern(
