@@ -65,7 +65,7 @@ async def test_a_tool_is_approved_on_the_page_and_the_same_answer_goes_on(
         assert await problems(window) == []
         await page.reload()
         await expect(page.locator(".request")).to_contain_text("Hello Bob")
-        await page.get_by_role("button", name="Edit", exact=True).click()
+        await page.get_by_role("button", name="Change first").click()
         await page.locator(".request").get_by_label("Body").fill("Hello Bob, it rains.")
         await window.shoot("agent-edit")
         await page.get_by_role("button", name="Send mail").click()
@@ -78,6 +78,70 @@ async def test_a_tool_is_approved_on_the_page_and_the_same_answer_goes_on(
 
         assert len(SENT) == 1
         assert "Hello Bob, it rains." in str(SENT)
+        assert window.errors == []
+
+
+@tool(approval=True)
+async def shell(command: str, seconds: int = 60) -> str:
+    """Run a command."""
+    return f"ran {command}"
+
+
+@tool(approval=True)
+async def edit_file(path: str, old: str, new: str) -> str:
+    """Replace a text in a file."""
+    return f"edited {path}"
+
+
+@tool(approval=True)
+async def write_file(path: str, content: str) -> str:
+    """Write a file."""
+    return f"wrote {path}"
+
+
+async def test_an_approval_shows_the_command_or_the_change_and_its_button_has_the_verb(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    coder = define_agent("coder", "You write programs.", tools=[shell, edit_file, write_file])
+    client = ScriptedClient(
+        [
+            call("shell", command="rm -r build\u202e\nls", seconds=5),
+            call("edit_file", path="notes.txt", old="first\nred\nlast", new="first\ngreen\nlast"),
+            call("write_file", path="new.txt", content="one\ntwo\n"),
+            reply("Done."),
+        ]
+    )
+    async with (
+        SqliteJournal(tmp_path / "runs.db") as journal,
+        ChatServer(
+            tmp_path / "chat.db", agents=(coder,), journal=journal, executor=AgentExecutor(client)
+        ) as server,
+    ):
+        window = await Window.open(context, server, "ana")
+        request, title = window.page.locator(".request"), window.page.locator(".request-title")
+        await window.say("Tidy up.")
+        await expect(title).to_have_text("Run this command?")
+        await expect(window.page.locator(".own-request")).to_have_text("Run this command?")
+        await expect(request.locator("code")).to_have_text("rm -r build\\u{202e}\nls")
+        await expect(request.locator("dl")).to_have_text("Seconds5")
+        await window.shoot("agent-approval-command")
+        assert await problems(window) == []
+        await request.get_by_role("button", name="Run", exact=True).click()
+
+        await expect(title).to_have_text("Edit notes.txt?")
+        lines = request.locator(".diff-line")
+        await expect(lines).to_have_text(["  first", "- red", "+ green", "  last"])
+        await expect(request.locator("del")).to_have_text("- red")
+        await expect(request.locator("ins")).to_have_text("+ green")
+        await window.shoot("agent-approval-edit")
+        assert await problems(window) == []
+        await request.get_by_role("button", name="Edit", exact=True).click()
+
+        await expect(title).to_have_text("Write new.txt?")
+        await expect(request.locator("ins")).to_have_text(["+ one", "+ two"])
+        await request.get_by_role("button", name="Write", exact=True).click()
+        await expect(window.answers).to_contain_text("Done.")
+
         assert window.errors == []
 
 

@@ -1,16 +1,17 @@
 // Questions whether to go ahead: in this user's conversations, and those of others that wait for this user.
 
 import { ask } from "./api.js";
-import { byId, element, icon, label } from "./element.js";
-import { editable, shown } from "./output.js";
+import { callPreview } from "./call-preview.js";
+import { byId, element, icon } from "./element.js";
+import { editable } from "./output.js";
 
 const AGAIN = 30000;
 
 /** A question whether a tool may be called, with what: its arguments can be changed first. */
 export function approvalCard(approval, onDecide, onStop = null) {
-  const what = label(approval.tool_name);
+  const { question, verb, details } = callPreview(approval);
   const reason = element("input", { type: "text", class: "reason", maxlength: "2000", placeholder: "Reason, if you decline", "aria-label": "Reason" });
-  const given = element("div", { class: "output" }, shown(approval.arguments));
+  const given = element("div", { class: "output" }, ...details);
   const problem = element("p", { class: "error", role: "alert" });
   let fields = null;
   const decide = (approved) => {
@@ -24,7 +25,7 @@ export function approvalCard(approval, onDecide, onStop = null) {
     for (const control of card.querySelectorAll("button, input, textarea")) control.disabled = true;
     onDecide(approved, { reason: reason.value.trim(), arguments: edited });
   };
-  const change = element("button", { type: "button", class: "plain", text: "Edit", onclick: () => {
+  const change = element("button", { type: "button", class: "plain", text: "Change first", onclick: () => {
     fields = editable(approval.arguments);
     given.replaceChildren(fields.node);
     change.remove();
@@ -33,18 +34,18 @@ export function approvalCard(approval, onDecide, onStop = null) {
   const card = element(
     "div",
     { class: "request card", role: "group", "aria-label": "Approval" },
-    element("p", { class: "request-title" }, icon("warn"), `${what}?`),
+    element("p", { class: "request-title" }, icon("warn"), question),
     approval.question.startsWith("May ") ? null : element("p", { class: "quiet", text: approval.question }),
-    Object.keys(approval.arguments).length ? given : null,
+    details.length ? given : null,
     approval.user_id ? element("p", { class: "quiet", text: `Asked by ${approval.agent} for ${approval.user_id}.` }) : null,
     problem,
     approval.may_decide
       ? element(
           "div",
           { class: "decision" },
-          element("button", { type: "button", class: "primary", text: what, onclick: () => decide(true) }),
+          element("button", { type: "button", class: "primary", text: verb, onclick: () => decide(true) }),
           element("button", { type: "button", class: "plain", text: "Don’t", onclick: () => decide(false) }),
-          Object.keys(approval.arguments).length ? change : null,
+          details.length ? change : null,
           reason,
         )
       : element("p", { class: "quiet", text: "Somebody else has to approve this. The answer goes on when they have." }),
@@ -72,8 +73,7 @@ export function confirmationCard(approval, onDecide) {
 
 /** A question that is asked in one of the user's own conversations, where it is decided. */
 function ownRequest(approval) {
-  const what = approval.action || label(approval.tool_name);
-  return element("a", { class: "plain own-request", href: `#${encodeURIComponent(approval.conversation_id)}` }, icon("warn"), element("span", { text: `${what}?` }));
+  return element("a", { class: "plain own-request", href: `#${encodeURIComponent(approval.conversation_id)}` }, icon("warn"), element("span", { text: callPreview(approval).question }));
 }
 
 /** The list at the left; looked at again now and then, since this page is not told what others do. */
