@@ -40,6 +40,7 @@ from maverick.config import AgentConfig, MaverickConfig
 from maverick.exceptions import LimitExceededError, OutputValidationError
 from wire.claude_answers import Answer, text
 from wire.claude_server import Served
+from wire.openai_server import OpenAIServer
 
 
 def context(cwd: Path, **agent: Any) -> AgentContext:
@@ -171,6 +172,33 @@ async def test_a_class_with_execute_and_a_prompt_works_by_its_name_alone(
     assert result.output == "Hello from the API.", result.error
     assert "You review code." in str(api.requests[0]["system"])
     assert api.requests[0]["max_tokens"] == 16_384
+
+
+async def test_a_prompt_goes_to_the_provider_of_the_settings_if_the_class_names_no_model(
+    tmp_path: Path,
+) -> None:
+    async with OpenAIServer() as openai:
+        elsewhere = context(tmp_path, provider="openai", model="m", base_url=openai.at("text"))
+
+        result = await Greeter(model="").run_prompt("Hi.", elsewhere)
+
+    assert result.success, result.error
+    assert (len(openai.received), result.metadata["model"]) == (1, "m")
+
+
+async def test_settings_that_the_cli_does_not_take_are_named_once(
+    api: CliApi, env: dict[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    api.play(HELLO, HELLO)
+    asked = context(tmp_path, temperature=0.3, top_p=0.4, stop_sequences=("ZZ",))
+
+    for _ in range(2):
+        result = await Greeter(env=env).run_prompt("Hi.", asked)
+        assert result.success, result.error
+
+    assert caplog.messages == [
+        "The Claude CLI does not take agent.temperature, agent.top_p, agent.stop_sequences: agents on it run without."
+    ]
 
 
 @pytest.mark.requirement("000-FR-002")

@@ -37,6 +37,18 @@ PLAIN = """
             return AgentResult.success_result(f"{sorted(context.extra.items())}", AgentUsage(1, 2, 0.5, 1000))
 """
 
+ASKING = """
+    from maverick.agents import MaverickAgent, registry
+
+    @registry.register("only")
+    class Only(MaverickAgent):
+        "Asks its model."
+        system_prompt = "You."
+
+        async def execute(self, context):
+            return await self.run_prompt("hi", context)
+"""
+
 
 @pytest.fixture
 def api(folder: Folder) -> Iterator[CliApi]:
@@ -195,6 +207,41 @@ def test_any_class_with_execute_is_run_with_whatever_it_is_given(folder: Folder)
 
     assert (done.returncode, done.stdout) == (0, "[('prompt', 'hi'), ('x', '1')]\n")
     assert done.stderr == "plain: complete, 0 turns, 3 tokens, cost $0.5000, 1.0 s\n"
+
+
+@pytest.mark.requirement("KEY-OWNER")
+@pytest.mark.parametrize(
+    ("env", "says"),
+    [
+        ({"MAVERICK_AGENT_PROVIDER": "foo"}, "There is no provider named 'foo'"),
+        ({"MAVERICK_AGENT_MODEL": "openia:gpt-5"}, "Did you mean 'openai'?"),
+        ({"MAVERICK_AGENT_PROVIDER": "openai"}, "needs a model"),
+        ({"MAVERICK_AGENT_MODEL": "openai:gpt-5"}, "There is no key for OpenAI"),
+    ],
+)
+def test_settings_that_can_not_work_are_refused_for_a_class_too(
+    env: dict[str, str], says: str, folder: Folder
+) -> None:
+    folder.write("only.py", ASKING)
+    for name, value in {"ANTHROPIC_API_KEY": "k", **env}.items():
+        folder.set(name, value)
+
+    done = folder.main("run", "only.py", "-p", "hi")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert says in line
+
+
+def test_a_class_that_names_no_model_is_run_on_the_provider_of_the_settings(folder: Folder) -> None:
+    folder.write("only.py", ASKING)
+    folder.set("MAVERICK_AGENT_PROVIDER", "offline")
+
+    configured = folder.main("run", "only.py", "-p", "hi")
+    asked = folder.main("run", "only.py", "-p", "hi", "--model", "offline:")
+
+    assert (configured.returncode, configured.stdout) == (0, asked.stdout), configured.stderr
+    assert "offline model" in asked.stdout
 
 
 @pytest.mark.requirement("000-US5-AS3")

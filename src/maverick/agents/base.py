@@ -21,6 +21,7 @@ from maverick.agents.class_definition import (
     define,
     for_prompt,
     prompt_runner,
+    warn_of_unsupported,
 )
 from maverick.agents.context import AgentContext
 from maverick.agents.named_tools import BUILTIN_TOOLS, LATER_TOOLS, find_invalid_tool
@@ -41,7 +42,8 @@ from maverick.providers.claude_cli.options import built_in
 from maverick.providers.claude_cli.pool import DEFAULT_SIZE
 from maverick.providers.claude_cli.settings import CliSettings
 from maverick.providers.prices import PriceTable
-from maverick.runtime import AbortSignal, AgentExecutor
+from maverick.providers.resolve import is_for_claude
+from maverick.runtime import AbortSignal
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions, Message, ResultMessage
@@ -80,7 +82,8 @@ class MaverickAgent(ABC):
         system_prompt: What the agent is and how it works.
         allowed_tools: The tools it may use, and no others: names of the CLI's tools, rules such as ``Bash(git:*)``,
             and ``mcp__<server>__<tool>`` or ``mcp__<server>`` for the servers below.
-        model: The model, as the CLI names it; by default that of the settings, or else :func:`default_model`.
+        model: The model, as the CLI names it; by default that of the settings, which may be another provider's, or else
+            :func:`default_model`.
         mcp_servers: MCP servers by name, as the SDK describes them.
         permission_mode: How the CLI decides on tools that are not allowed.
         max_tokens: The most tokens of one answer of the model; ``None`` leaves it to the CLI.
@@ -231,10 +234,15 @@ class MaverickAgent(ABC):
         if (runner := prompt_runner.get()) is not None:
             result = await runner.run(self, prompt, context, output_type, signal)
         else:
+            from maverick.agents.class_executor import ClassExecutor  # here, since it imports this module
+
             report: dict[str, Any] = {}
-            executor = AgentExecutor(self.cli_client(context, report))
-            definition = for_prompt(self.definition(context), output_type)
-            result = await executor.execute(definition, inputs={"prompt": prompt}, signal=signal)
+            settings = None if context is None else context.config.agent
+            executor, definition = ClassExecutor(settings=settings).for_prompt(
+                self, self.definition(context), context, report, output_type
+            )
+            async with executor:
+                result = await executor.execute(definition, inputs={"prompt": prompt}, signal=signal)
             result = replace(result, metadata=ResultMetadata(result.metadata | report))
         is_text = output_type is None and result.output is None
         return replace(result, output="") if is_text else result
@@ -253,7 +261,10 @@ class MaverickAgent(ABC):
             own = ("system_prompt", "allowed_tools", "mcp_servers", "model")
             given |= {"tools": built_in(self.allowed_tools), **{name: getattr(self, name) for name in own}}
             options = SimpleNamespace(**given)
-        return define(self.name, about, options, self.timeout)
+        defined = define(self.name, about, options, self.timeout)
+        if context is None or self._named_model or is_for_claude(context.config.agent):
+            return defined
+        return replace(defined, model_config=replace(defined.model_config, model=None))
 
     def cli_client(
         self, context: AgentContext | None = None, report: dict[str, Any] | None = None
@@ -272,6 +283,8 @@ class MaverickAgent(ABC):
                 report["permission_denials"] = result.permission_denials or []
 
         options = self._options_in(context)
+        if context is not None:
+            warn_of_unsupported(context.config.agent)
         model = f"{ON_THE_CLI}{options.model or ''}"
         return CliClient(CliSettings(model, options, PriceTable(), note, self._pool()))
 
@@ -339,10 +352,15 @@ class MaverickAgent(ABC):
         """What the CLI is started with in a context, whose settings hold for what the agent leaves open."""
         if context is None:
             return self._build_options()
-        named = self.model if self._names_model or "model" in self._chosen else None
         is_open = self.max_tokens in (None, DEFAULT_MAX_TOKENS)
         options = self._build_options(context.cwd)
-        return configured(options, context.config.agent, named, self._chosen, max_tokens_open=is_open)
+        settings, named = context.config.agent, self._named_model
+        return configured(options, settings, named, self._chosen, max_tokens_open=is_open)
+
+    @property
+    def _named_model(self) -> str | None:
+        """The model, if the agent names one and does not leave it to the settings."""
+        return self.model if self._names_model or "model" in self._chosen else None
 
     def _wrap_sdk_error(self, error: Exception) -> AgentError:
         """The error of ours for one that came out of the SDK; override it to say more."""

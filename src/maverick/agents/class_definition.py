@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,7 +16,7 @@ from maverick.config import DEFAULT, AgentConfig
 from maverick.loop import AgentDefinition, ModelConfig, OutputConfig, PromptConfig, RunConfig, ToolConfig
 from maverick.loop.result import AgentResult
 from maverick.providers.claude_cli.options import built_in
-from maverick.providers.claude_cli.settings import FOREVER_SECONDS, cli_thinking
+from maverick.providers.claude_cli.settings import FOREVER_SECONDS, cli_thinking, unsupported
 from maverick.providers.claude_cli.tool import CliTool, class_tools
 from maverick.providers.resolve import resolve_claude_code
 from maverick.runtime.interruption import AbortSignal
@@ -34,6 +35,8 @@ ON_THE_CLI = "claude-code:"
 """How the names of models begin that the Claude CLI asks."""
 _LARGEST_OUTPUT = 500_000
 """Characters of a tool's output that are kept: the CLI has its own, lower limits."""
+_logger = logging.getLogger(__name__)
+_warned: set[str] = set()
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
@@ -112,6 +115,14 @@ def configured(
         asked["thinking"] = cli_thinking(found.config.thinking)
     more = {name: value for name, value in asked.items() if value is not None and name not in chosen}
     return replace(options, env=env, model=found.name or options.model, **more)
+
+
+def warn_of_unsupported(settings: AgentConfig) -> None:
+    """Log which of the settings the CLI does not take: once in a process for the same ones."""
+    names = ", ".join(f"agent.{name}" for name in unsupported(settings))
+    if names and names not in _warned:
+        _warned.add(names)
+        _logger.warning("The Claude CLI does not take %s: agents on it run without.", names)
 
 
 def for_prompt(

@@ -220,16 +220,19 @@ def resolve(
 
 
 def resolve_claude_code(settings: AgentConfig, named: str | None) -> ResolvedModel:
-    """The model that will be used for an agent on the Claude CLI, whatever the provider of other agents is.
+    """The model that will be used for an agent on the Claude CLI.
 
     Its ``name`` is empty if neither the agent (``named``) nor the settings name a model of Claude.
     """
     found = resolve(settings, named=f"claude-code:{named or ''}")
-    if named is None and settings.source_of("model") != DEFAULT:
-        provider = _configured_provider(settings)
-        if provider in _CLAUDE:
-            return replace(found, name=settings.model.removeprefix(f"{provider}:"))
+    if named is None and settings.source_of("model") != DEFAULT and is_for_claude(settings):
+        return replace(found, name=_configured_name(settings, _configured_provider(settings)))
     return found
+
+
+def is_for_claude(settings: AgentConfig) -> bool:
+    """Whether the settings leave an agent that names no model to Claude, in whatever way it is reached."""
+    return _configured_provider(settings) in _CLAUDE
 
 
 def check_provider(provider: str, settings: AgentConfig | None = None) -> None:

@@ -23,6 +23,8 @@ from maverick.providers.prices import PriceTable
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions, ResultMessage
 
+    from maverick.config import AgentConfig
+
 DEFAULT_URL = "https://api.anthropic.com"
 DEFAULT_MAX_TOKENS = 32_000
 """The most tokens of an answer when a request sets no limit; the CLI's own default."""
@@ -115,13 +117,19 @@ _NOT_SUPPORTED = ("temperature", "top_p", "stop_sequences", "tool_choice", "cach
 
 def check_supported(config: RequestConfig, *, tools: bool) -> None:
     """Refuse the settings that the CLI has no counterpart of; ``tools`` is whether there are any to choose from."""
-    for name in _NOT_SUPPORTED:
-        value = getattr(config, name)
-        if is_set(value) and (name != "tool_choice" or (tools and value != "auto")):
-            problem = f"{name}: the Claude Code CLI does not support it. Leave it out, or use 'claude:…'."
-            raise InvalidInputError(problem, field=name)
+    for name in unsupported(config, tools=tools):
+        problem = f"{name}: the Claude Code CLI does not support it. Leave it out, or use 'claude:…'."
+        raise InvalidInputError(problem, field=name)
     if config.thinking is not None:
         cli_thinking(config.thinking)
+
+
+def unsupported(config: RequestConfig | AgentConfig, *, tools: bool = True) -> list[str]:
+    """The settings that the CLI has no counterpart of."""
+    chosen = {name: value for name in _NOT_SUPPORTED if is_set(value := getattr(config, name))}
+    if not tools or chosen.get("tool_choice") == "auto":
+        chosen.pop("tool_choice", None)
+    return list(chosen)
 
 
 def cli_thinking(mode: ThinkingMode) -> dict[str, Any]:
