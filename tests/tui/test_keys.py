@@ -88,6 +88,20 @@ async def test_ctrl_c_clears_the_prompt_and_twice_in_a_row_quits() -> None:
         assert not at.app.is_running
 
 
+async def test_ctrl_c_after_another_key_stops_the_run_and_does_not_quit() -> None:
+    async with screen([call("ring", name="Ana"), reply("Nobody there.")]) as at:
+        at.prompt.insert("never mind")
+        await at.press("ctrl+c")
+        await at.press(*"ring", "enter")
+        await at.until(lambda: [tool for tool in at.tools() if tool.state is ToolState.RUNNING])
+        await at.press("ctrl+c")
+        await at.until(lambda: at.status is Status.STOPPED and not at.app.session.is_live)
+
+        assert at.app.is_running
+        await at.press("ctrl+c")
+        assert not at.app.is_running
+
+
 @pytest.mark.requirement("007-TUI-FORK")
 async def test_fork_forks_from_the_turn_at_the_cursor_with_other_words() -> None:
     async with screen([reply("Coldly, then.")], kept=True) as at:

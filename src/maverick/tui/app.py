@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from textual.actions import parse
 from textual.app import SystemCommand
 from textual.binding import BindingType
-from textual.events import Key, Paste
+from textual.events import Event, Key, MouseDown, Paste
 from textual.screen import ModalScreen, Screen
 from typing_extensions import override
 
@@ -31,7 +31,7 @@ __all__ = ["GRACE", "MaverickApp"]
 _MCP = "mcp__"
 """What the names of MCP servers' prompts begin with."""
 _TWICE = 3.0
-"""Seconds within which a second Ctrl-C quits."""
+"""Seconds within which a second Ctrl-C quits, if nothing else is pressed meanwhile."""
 _OF_THE_SCREEN = {
     parse(key.action)[1] for key in (*ALWAYS, *TYPED) if key.slash != "quit" and "app." not in key.action
 }
@@ -105,6 +105,14 @@ class MaverickApp(ConversationApp):
             return
         await getattr(self._chooser, what)(wanted)
         self.draw()
+
+    @override
+    async def on_event(self, event: Event) -> None:
+        """See every key first: only the same key right before it makes a second Ctrl-C."""
+        is_key = isinstance(event, Key) and event.key != "ctrl+c"
+        if (is_key or isinstance(event, Paste | MouseDown)) and not event.is_forwarded:
+            self._interrupted_at = -_TWICE
+        await super().on_event(event)
 
     def on_key(self, event: Key) -> None:
         """Type what no other part of the screen takes at the prompt.
