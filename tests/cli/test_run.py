@@ -9,6 +9,7 @@ import shlex
 import socket
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -265,6 +266,27 @@ def test_code_of_a_stranger_is_not_run_again_unless_it_is_named_or_trusted(
     assert folder.main("run", "clerk.py", "-c", "-p", "calculate 2 * 3").returncode == 0
     assert (folder.path / "project" / "owned").exists()
     folder.main("trust")
+    assert folder.main("-c", "calculate 2 * 4").returncode == 0
+
+
+@pytest.mark.requirement("TRUST-CODE")
+@pytest.mark.parametrize("named", ["../theirs/clerk.py", "link.py"])
+def test_code_from_another_folder_runs_again_only_if_that_folder_is_trusted(
+    named: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = folder.write("theirs/clerk.py", CLERK).parent
+    folder.write("project/notes.txt", "")
+    monkeypatch.chdir(folder.path / "project")
+    Path("link.py").symlink_to("../theirs/clerk.py")
+    assert folder.main("run", named, "-p", "calculate 12 * 7").returncode == 0
+    folder.main("trust")
+    folder.write("theirs/clerk.py", f"{CLERK}    open('owned', 'w').close()\n")
+
+    refused = folder.refuse("-c", "calculate 2 * 3")
+
+    assert refused.rstrip().endswith(f"maverick trust {theirs.resolve()}")
+    assert not Path("owned").exists()
+    folder.main("trust", str(theirs))
     assert folder.main("-c", "calculate 2 * 4").returncode == 0
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from maverick.config.own_files import own_folder, persons_home, replace_file
-from maverick.config.trust import Trust, digest
+from maverick.config.trust import Trust, digest, folder_key
 from maverick.exceptions import ConfigError, InvalidInputError, RunNotFoundError
 from maverick.journal import Journal, RunStatus
 from maverick.journal.words import decode_words
@@ -50,7 +50,8 @@ class Conversation(msgspec.Struct, frozen=True):
     def agent_in(self, folder: Path) -> str | None:
         """The agent as it can be named from anywhere, if its folder is trusted, or it is Markdown and still the same.
 
-        A Python file that is the same may import others that are not, so that it runs unnamed in a trusted folder only.
+        A Python file that is the same may import others that are not, so that it runs unnamed from a trusted folder only:
+        that is the file's own, wherever the conversation takes place, and also where a link to the file leads.
 
         Raises:
             InvalidInputError: A stranger may have replaced it.
@@ -59,11 +60,12 @@ class Conversation(msgspec.Struct, frozen=True):
         if file is None or self.agent is None:
             return self.agent
         is_same = file.suffix == ".md" and _digest(file) == self.digest
-        if not is_same and not Trust(persons_home()).covers_folder(folder):
+        stranger = None if is_same else _untrusted_folder_of(file)
+        if stranger is not None:
             what = "has changed since this conversation began" if file.suffix == ".md" else "is Python code"
             raise InvalidInputError(
                 f"{file} {what}, and its folder is not trusted. Look at it, then name it (maverick run FILE -c, "
-                f"maverick runs resume ID --agents FILE), or run: maverick trust {shlex.quote(str(folder))}",
+                f"maverick runs resume ID --agents FILE), or run: maverick trust {shlex.quote(stranger)}",
                 field="agent",
             )
         return self.agent if folder == Path.cwd() else str(folder / self.agent)
@@ -94,6 +96,12 @@ def _file_of(agent: str | None, folder: Path) -> Path | None:
     path, colon, _ = (agent or "").rpartition(":")
     named = path if colon and path.endswith(".py") else agent or ""
     return folder / named if named.endswith((".py", ".md")) else None
+
+
+def _untrusted_folder_of(file: Path) -> str | None:
+    """Of the folder that a file is named in and the one it really is in, the one that is not trusted, if any."""
+    trust, folders = Trust(persons_home()), (file.parent, Path(os.path.realpath(file)).parent)
+    return next((folder_key(folder) for folder in folders if not trust.covers_folder(folder)), None)
 
 
 def _digest(file: Path) -> str:
