@@ -198,6 +198,18 @@ async def test_what_is_neither_talk_nor_a_question_is_not_said_to_be_done(
 
 
 @pytest.mark.requirement("004-G-FRIENDLY")
+async def test_the_offline_model_may_say_what_it_understands(database: Database) -> None:
+    parlour = Parlour(database)
+    parlour.add("buy milk")
+
+    result = await parlour.say("sing me the song of the sea")
+    await parlour.aclose()
+
+    assert result.response.startswith("I can't help with that. I'm the small offline assistant")
+    assert result.response.endswith("Say “help” for more.")
+
+
+@pytest.mark.requirement("004-G-FRIENDLY")
 async def test_a_model_may_talk_about_what_is_no_task(database: Database) -> None:
     words = "Rome lies on the Tiber."
     parlour = Parlour(database, client=ScriptedClient(lambda _: reply(words)))

@@ -85,7 +85,7 @@ _OFFERS = re.compile(
     r"|for example|such as|try|say|tell me|ask me|let me know)\b"
 )
 _OFFERS_ITSELF = re.compile(
-    r"\b(?:(?:i|we) (?:can|could|would|may|might)|(?:want|like) me to|if you|tell me|let me know|should i|shall i)\b"
+    r"\b(?:(?:i|we) (?:can|could|would|may|might)|(?:want|like) me to|if you|tell me|let me know|should i|shall i|such as|for example)\b"
 )
 _REMARK = re.compile(
     r"(?:please |can you |could you |would you |just )*(?:tell|explain|describe|summari[sz]e|translate|write|sing|recommend|suggest"
