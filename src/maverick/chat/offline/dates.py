@@ -368,6 +368,7 @@ _FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
     (r"(?:the )?end of (?:the |this |(?P<next>next ))?week", _end_of_week),
     (r"(?:the )?(?:end|last day) of (?:the |this |(?P<next>next ))?month", _end_of_month),
     (rf"(?:the )?(?P<number>{_NTH}) (?:day )?of next month", _of_next_month),
+    (rf"next month,? (?:on )?(?:the )?(?P<number>{_NTH})", _of_next_month),
     (r"(?:the )?(?:beginning|start) of next week", _next_monday),
     (r"(?:sometime )?next week", _in_days(7)),
     (r"(?P<which>this|next|the) weekend", _weekend),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, TypeAlias
 
+from maverick.chat.matching import KNOWN_TASKS
 from maverick.chat.offline.dates import COUNTS, find_date, take_timing, without_old_date
 from maverick.chat.offline.wording import (
     DEED,
@@ -338,10 +339,13 @@ _NOT_WHOLLY = pattern(
 
 
 def rename(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
-    """A task, and its new title."""
-    return [
-        RequestedCall("update_task", {"task": _task(heard, match["task"]), "title": title_of(match["title"])})
-    ]
+    """A task, and its new title; a title on the list may itself have a "to" in it."""
+    task, title = match["task"], match["title"]
+    both = f"{task} to {title}"
+    for known in KNOWN_TASKS.get():
+        if both.casefold().startswith(f"{known.title} to ".casefold()):
+            task, title = known.title, both[len(known.title) + 4 :]
+    return [RequestedCall("update_task", {"task": _task(heard, task), "title": title_of(title)})]
 
 
 def reschedule(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:

@@ -15,6 +15,7 @@ from maverick.chat.offline.dates import find_date, one_date, take_timing, when_l
 from maverick.chat.offline.grammar import clauses, is_question, read_sentence, small_talk
 from maverick.chat.offline.mentions import mark
 from maverick.chat.offline.statements import read_statement
+from maverick.chat.offline.titles import MEANT
 from maverick.chat.offline.wording import (
     QUOTED,
     begins_with_deed,
@@ -121,6 +122,9 @@ def understand(said: str, answered: str, today: date) -> Sequence[RequestedCall]
 
 def read(said: str, answered: str, today: date) -> Reading:
     """What a message asks for: remarks before a request do not matter, those behind it make it uncertain."""
+    if MEANT.fullmatch(said) and (change := follow_up(said, answered, today)):
+        return Reading(change, is_certain=True)
+    whole = said
     said = re.sub(
         r"^(urgent|important|asap|(?:high|low|top) prio(?:rity)?)\W*!+\s*", r"\1: ", said, flags=re.IGNORECASE
     )
@@ -140,7 +144,7 @@ def read(said: str, answered: str, today: date) -> Reading:
         elif small_talk(sentence) is None:
             found = _sentence(sentence, about, today)
             is_remark = not found.calls and _is_remark(sentence, today)
-            is_certain = is_certain and not _is_date_lost(found.calls, sentence, today)
+            is_certain = is_certain and not _is_left_out(found.calls, sentence, today)
             is_certain = is_certain and (found.is_certain or is_remark or not (calls or found.calls))
             calls = _merged(calls, found.calls)
             about = _said_of(found.calls) or (found.topic and f"Updated! '{found.topic}'{TO_COME}") or about
@@ -148,20 +152,26 @@ def read(said: str, answered: str, today: date) -> Reading:
         nothing = RequestedCall("add_task", {})
         calls = [call for call in calls if call != nothing]
     lists = [call for call in calls if call.tool_name == "list_tasks"]  # as they are after the changes
+    is_certain = is_certain and not _is_left_out(calls, whole, today)
     return Reading(
         [*_changes(calls), *lists], is_certain and not any(_is_doubtful(call, said) for call in calls)
     )
 
 
-def _is_date_lost(calls: Sequence[RequestedCall], said: str, today: date) -> bool:
-    """Whether a task is added without a date, though there is one in the sentence."""
-    if not any(call.tool_name == "add_task" for call in calls) or any(
-        {"due_date", "postpone_days"} & {*call.arguments} for call in calls
-    ):
+def _is_left_out(calls: Sequence[RequestedCall], said: str, today: date) -> bool:
+    """Whether a task is added without a date or a priority, though there is one in what was said."""
+    given = {name for call in calls for name in call.arguments}
+    if not any(call.tool_name == "add_task" for call in calls):
         return False
     for call in calls:
         said = said.replace(str(call.arguments.get("title", "")), "")
-    return find_date(said, today) is not None
+    is_undated = not given & {"due_date", "postpone_days"}
+    if is_undated and (find_date(said, today) or re.search(r"\b\d{1,2}\.\d{1,2}\.", said)):
+        return True
+    return "priority" not in given and _GRADED.search(said) is not None
+
+
+_GRADED = pattern(r"\b(?:prio\w*|urgent\w*|asap|(?:on|as|it|that|make \w+) (?:high|low))\b")
 
 
 def _sentences(said: str) -> list[str]:
@@ -225,6 +235,7 @@ _NO_TITLE = pattern(
     r"|^(?:(?:new|next|another|first|last|this) )*(?:one|1|entry)(?: ?[:,]| -) |\b(?:forget to|remind (?:to )?me)\b|^(?:every|each|\d+(?:st|nd|rd|th) to)\b"
     r"|^(?:note|description|comment|details?) (?:to|for) |\b(?:maybe|perhaps)\b|^(?:go|run|leave)(?:,|$)|^(?:admit|confess|say|be (?:nice|fine|honest))\b|[-,(] ?(?:high|medium|low|mon|tue|wed|thu|fri|sat|sun)\b"
     r"|^(?:(?:put|pop|pencil|slot) (?:in|down)|add|need|wanna)\b|\b(?:and (?:add|put)|(?:need|have|got) to|gotta|at (?:half|quarter)|lol|haha|pls|plz|thanks|thx|um|uh)\b|\b(\w+) \1\b|^\w+ (?-i:it|them|those|these)\b|\b(?:new|another|other|different) one\b|\bthe \d{1,2}(?:st|nd|rd|th)\b(?! (?:birthday|anniversary|floor|century|edition)\b)|^(?:fine|ok(?:ay)?|good|great|best|better|enough|right|wrong|bad|nice)$|\b[ap]m$|^thing\b|\b(?:probably|preferably|ideally)\b|\b(?:hours?|days?|minutes?|weeks?) (?:before|earlier)$|^there(?:'s| is| are)\b|^\w+ me\b|\b(?-i:it) \w+s\b|(?<![£$€\d.])\b\d{1,2}[.:]\d{2}$"
+    r"|\( *\)|\band (?:stop|don't|do not|let|tell|then)\b|^(?:\w+ )?things?$"
     r"|^(?:also|both|it|them|something|anything|stuff)\b|\bunless\b|\bif (?:i|it|it's|you|we|they|not|possible|needed|there)\b|\b(?:again|it|them)$|^usual$|[,;]| - |\b(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day(?!'s)|(?:next|this) (?:week|month)|high|low|prio|urgent|i|i'm|we|we're|he|she|they|but|because|starting)\b|\bboth$|\b(?:before|until|by|since) then\b|^(?:first|second|third|last|other|same) (?:one|task|item|thing)$|\b(?:instead of|at the latest|same (?:day|time|date|priority))\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
 )
 

@@ -92,6 +92,11 @@ _FOR_WHOM = pattern(
 _NOT_THAT = pattern(
     r"(?:(?:it's|its|it is|that's|with|make it) )?(?P<part>[\w' ]+?),? not (?P<wrong>[\w' ]+)|not (?P<old>[\w']+(?: [\w']+)?)(?:,| but|, but) (?P<new>[\w' ]+)"
 )
+MEANT = pattern(
+    r"(?:(?:no|oh|sorry|oops|wait|actually)[, ]+)*(?:not (?P<wrong>[\w' ]+), )?i mean(?:t)?(?: to say)? (?:[\w' ]+, (?:change|make) it to )?"
+    r"(?P<new>[\w' ]+?)(?:, not (?P<old>[\w' ]+))?[.! ]*"
+)
+"""Says what was meant in place of what was said before."""
 _MADE = pattern(r"(?:make|change|rename) (?:it|that)(?: (?:to|into))? ")
 _I_MEAN = pattern(r",? (?:i (?:mean|meant)|sorry)$")
 _COUNTED = pattern(r"\d\S*(?: (?!more\b|extra\b|other\b|less\b|fewer\b)[a-z]+){0,3}|[a-z]+ \d+")
@@ -100,6 +105,9 @@ _LINK = pattern(r"(?:for|to|with|from|about|at|in|of|on|the|my|a|an|and)")
 
 def retitled(title: str, said: str, correction: str, *, is_correction: bool) -> str | None:
     """A title with the part that is corrected, as "for Clara" or "page 33"; ``None`` if that is not clear."""
+    if (meant := MEANT.fullmatch(said)) and begins_with_deed(meant["new"]) and begins_with_deed(title):
+        wrong = (meant["wrong"] or meant["old"] or "").lower().split()
+        return meant["new"] if {*wrong} <= {*title.lower().split()} else None
     if found := _NOT_THAT.fullmatch(correction):
         wrong, part = (found["wrong"] or found["old"]).strip(), found["part"] or found["new"]
         swapped = re.sub(rf"\b{re.escape(wrong)}\b", lambda _: part, title, flags=re.IGNORECASE)
