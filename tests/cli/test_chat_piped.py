@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -160,6 +163,43 @@ def test_a_failing_model_is_one_line_and_ends_with_1(folder: Folder, server: Cla
     assert complaint.startswith("maverick: ")
     assert "key" in complaint
     assert len(server.received) == 1
+
+
+class Failing(BaseHTTPRequestHandler):
+    """A provider that fails, with words of its own."""
+
+    def do_POST(self) -> None:
+        body = b'{"type": "error", "error": {"type": "api_error", "message": "oops at line 3 of x.py"}}'
+        self.send_response(500)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Retry-After", "0")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as the base class names it
+        """Write nothing."""
+
+
+def test_a_provider_that_fails_is_told_in_plain_words_and_logged_in_full(
+    folder: Folder, caplog: pytest.LogCaptureFixture
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Failing) as failing:
+        serving = threading.Thread(target=failing.serve_forever, args=[0.05])
+        serving.start()
+        folder.set("ANTHROPIC_API_KEY", CANARY)
+        folder.set("ANTHROPIC_BASE_URL", f"http://127.0.0.1:{failing.server_port}")
+        with caplog.at_level(logging.INFO):
+            done = folder.main("chat", said="hello\n")
+        failing.shutdown()
+        serving.join()
+
+    assert done.returncode == 1
+    told = done.stderr.splitlines()
+    assert (
+        told[-1] == "maverick: The language model is overloaded or has failed. Please try again in a minute."
+    )
+    assert not any(word in done.stderr for word in ("500", "oops", "x.py", "status", "request_timeout"))
+    assert "oops at line 3 of x.py" in caplog.text
 
 
 def test_a_model_without_its_key_says_which_variable_to_set(folder: Folder) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import sys
 import tempfile
 import threading
@@ -21,13 +22,14 @@ from maverick.cli.progress import progress_line
 from maverick.cli.screen import Screen, one_line, shortened, shown_call
 from maverick.cli.settings import load_settings
 from maverick.cli.stop_signals import on_ctrl_c
-from maverick.exceptions import MaverickError
+from maverick.exceptions import AgentError, MaverickError
 from maverick.journal import Journal, SqliteJournal
 from maverick.journal.timeline import Timeline
 from maverick.loop import TerminateReason
 from maverick.loop.events import AgentActivityEvent, ContentChunk, ToolCallEnd, ToolCallStart
 from maverick.providers.resolve import OFFLINE
 from maverick.runtime import AbortSignal
+from maverick.telemetry import log
 
 HELP = """\
 Say what to do with your tasks, and press Enter.
@@ -36,6 +38,8 @@ Say what to do with your tasks, and press Enter.
   /quit   leave (so does Ctrl-D)
 Ctrl-C stops an answer; at the prompt it leaves."""
 
+_WRONG_KEY = "The language model did not accept your key. `maverick doctor` checks it."
+_OTHER = "Something went wrong. Please try again; `maverick runs list` shows what happened."
 _PACE = 0.015
 """Seconds between two words of the offline model, for a person who watches."""
 
@@ -103,7 +107,7 @@ def _converse(
 
 async def _answer(session: ChatSession, screen: Screen, text: str) -> int:
     """Answer a person, showing the answer as it comes; Ctrl-C stops it and keeps what there is."""
-    stop, view = AbortSignal(), EventPrinter(screen, plain=session.model == OFFLINE)
+    stop, view = AbortSignal(), EventPrinter(screen, plain=session.model == OFFLINE, explain=_explain)
     with on_ctrl_c(stop.abort):
         async with progress_line(screen) as progress:
             async for event in session.answer(text, signal=stop):
@@ -117,6 +121,18 @@ async def _answer(session: ChatSession, screen: Screen, text: str) -> int:
     if result.success:
         return SUCCESS
     return INTERRUPTED if result.terminate_reason is TerminateReason.ABORTED else FAILURE
+
+
+def _explain(error: Exception) -> str:
+    """What went wrong in plain words; the log has the details."""
+    from maverick.chat.reasons import (
+        plain_reason,
+    )  # here, so that a prompt is shown before what is heavy is loaded
+
+    log(logging.INFO, "answer_failed", {"error": type(error).__name__}, text=str(error), error=error)
+    if type(error) is AgentError:  # the assistant's own words
+        return str(error)
+    return plain_reason(error, wrong_key=_WRONG_KEY, otherwise=_OTHER)
 
 
 def _load_ahead() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from maverick.cli.answer_writer import AnswerWriter
 from maverick.cli.formatting import duration
@@ -20,14 +20,21 @@ class EventPrinter:
         screen: Where to.
         running: The names of tool calls that began before the first event, by run and id.
         plain: Whether the answer is no Markdown, and is shown as it is.
+        explain: Says what went wrong.
     """
 
     def __init__(
-        self, screen: Screen, running: Mapping[tuple[str, str], str] | None = None, *, plain: bool = False
+        self,
+        screen: Screen,
+        running: Mapping[tuple[str, str], str] | None = None,
+        *,
+        plain: bool = False,
+        explain: Callable[[Exception], str] = str,
     ) -> None:
         self.answered = False
         """Whether any of the answer has been printed."""
         self._screen = screen
+        self._explain = explain
         self._answer = AnswerWriter(screen, rendered=False if plain else None)
         self._path: tuple[str, ...] = ()  # the run's own, which its first event has
         self._running = dict(running or {})
@@ -47,7 +54,7 @@ class EventPrinter:
                 name = self._running.pop((event.run_id, call_id), "tool")
                 self._remark(event, f"· {name} → {shortened(unmarked(result))}")
             case events.ErrorEvent(error=error):
-                self._errors[event.run_id] = str(error)
+                self._errors[event.run_id] = self._explain(error)
             case events.RetryScheduled(delay=delay):
                 failed = shortened(self._errors.pop(event.run_id, "The model call failed."))
                 self._remark(event, f"({failed} Retrying in about {duration(delay)}.)")
@@ -70,7 +77,7 @@ class EventPrinter:
         if result.terminate_reason is TerminateReason.ABORTED:
             self._screen.remark("(stopped)")
         elif not result.success:
-            self._screen.complain(f"maverick: {result.error}")
+            self._screen.complain(f"maverick: {self._explain(result.errors[0])}")
 
     def _remark(self, event: events.AgentActivityEvent, text: str) -> None:
         self.finish()

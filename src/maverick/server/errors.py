@@ -12,45 +12,17 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from maverick.exceptions import (
-    AbortedError,
-    AgentError,
-    AuthenticationError,
-    ContextOverflowError,
-    ErrorKind,
-    HookRefusedError,
-    LimitExceededError,
-    RefusalError,
-    ServerError,
-    StorageError,
-)
+from maverick.chat.reasons import plain_reason
+from maverick.exceptions import AgentError, ErrorKind, StorageError
 from maverick.telemetry import log
 
-_BY_TYPE: dict[type[AgentError], str] = {
-    AuthenticationError: "The language model rejected this server's key. Please tell the administrator of this server.",
-    ContextOverflowError: "This conversation is too long. Please start a new one.",
-    RefusalError: "The language model declined to answer this.",
-    ServerError: "The language model is overloaded or has failed. Please try again in a minute.",
-    LimitExceededError: "This answer reached its limit. Please ask for less at once.",
-}
-_BY_KIND = {
-    ErrorKind.RATE_LIMIT: "The language model is busy. Please try again in a minute.",
-    ErrorKind.TIMEOUT: "The language model took too long to answer. Please try again.",
-    ErrorKind.NETWORK: "The language model cannot be reached. Please try again in a moment.",
-}
+_WRONG_KEY = "The language model rejected this server's key. Please tell the administrator of this server."
 _OTHER = "Something went wrong on the server. Its log has the details."
 
 
 def reason_of(error: Exception) -> str:
     """Why there is no answer, in plain words; empty if the user stopped it."""
-    if isinstance(error, AbortedError):
-        return ""
-    if isinstance(error, HookRefusedError) and error.reason:
-        return error.reason  # written for whoever asked
-    for kind, words in _BY_TYPE.items():
-        if isinstance(error, kind):
-            return words
-    return _BY_KIND.get(error.kind, _OTHER) if isinstance(error, AgentError) else _OTHER
+    return plain_reason(error, wrong_key=_WRONG_KEY, otherwise=_OTHER)
 
 
 def log_in_full(message: str, error: BaseException, **ids: Any) -> None:
