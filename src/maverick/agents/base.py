@@ -19,9 +19,12 @@ from maverick.agents.class_definition import (
     configured,
     default_model,
     define,
+    executor_with_own_tools,
     for_prompt,
+    is_on_the_cli,
     prompt_runner,
     warn_of_unsupported,
+    with_own_tools,
 )
 from maverick.agents.context import AgentContext
 from maverick.agents.named_tools import BUILTIN_TOOLS, LATER_TOOLS, find_invalid_tool
@@ -43,7 +46,7 @@ from maverick.providers.claude_cli.pool import DEFAULT_SIZE
 from maverick.providers.claude_cli.settings import CliSettings
 from maverick.providers.prices import PriceTable
 from maverick.providers.resolve import is_for_claude
-from maverick.runtime import AbortSignal
+from maverick.runtime import AbortSignal, AgentExecutor
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions, Message, ResultMessage
@@ -234,13 +237,13 @@ class MaverickAgent(ABC):
         if (runner := prompt_runner.get()) is not None:
             result = await runner.run(self, prompt, context, output_type, signal)
         else:
-            from maverick.agents.class_executor import ClassExecutor  # here, since it imports this module
-
             report: dict[str, Any] = {}
-            settings = None if context is None else context.config.agent
-            executor, definition = ClassExecutor(settings=settings).for_prompt(
-                self, self.definition(context), context, report, output_type
-            )
+            definition = for_prompt(self.definition(context), output_type)
+            if context is None or is_on_the_cli(definition):
+                executor = AgentExecutor(self.cli_client(context, report))
+            else:
+                definition = with_own_tools(definition)
+                executor = executor_with_own_tools(context, self.permission_mode)
             async with executor:
                 result = await executor.execute(definition, inputs={"prompt": prompt}, signal=signal)
             result = replace(result, metadata=ResultMetadata(result.metadata | report))

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-from maverick.agents.named_tools import BUILTIN_TOOLS, LATER_TOOLS, server_prefix, tools_for
+from maverick.agents.context import AgentContext
+from maverick.agents.named_tools import BUILTIN_TOOLS, LATER_TOOLS, coding_registry, server_prefix, tools_for
 from maverick.config import DEFAULT, AgentConfig
 from maverick.loop import AgentDefinition, ModelConfig, OutputConfig, PromptConfig, RunConfig, ToolConfig
 from maverick.loop.result import AgentResult
@@ -19,7 +20,8 @@ from maverick.providers.claude_cli.options import built_in
 from maverick.providers.claude_cli.settings import FOREVER_SECONDS, cli_thinking, unsupported
 from maverick.providers.claude_cli.tool import CliTool, class_tools
 from maverick.providers.resolve import resolve_claude_code
-from maverick.runtime.interruption import AbortSignal
+from maverick.runtime import AbortSignal, AgentExecutor
+from maverick.tools.permissions import Mode, load_permissions
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions, Message
@@ -33,6 +35,8 @@ SUCCESSOR = "claude-sonnet-5-5"
 """What an agent that names no model gets from then on."""
 ON_THE_CLI = "claude-code:"
 """How the names of models begin that the Claude CLI asks."""
+_MODES = {"plan": Mode.PLAN, "acceptEdits": Mode.ACCEPT_EDITS, "bypassPermissions": Mode.YOLO}
+"""Our modes for those of the CLI; the others refuse what is not allowed, or ask."""
 _LARGEST_OUTPUT = 500_000
 """Characters of a tool's output that are kept: the CLI has its own, lower limits."""
 _logger = logging.getLogger(__name__)
@@ -154,6 +158,20 @@ def with_own_tools(definition: AgentDefinition[Any]) -> AgentDefinition[Any]:
     ours, _ = tools_for(tool.name for tool in tools if isinstance(tool, CliTool) and not tool.narrowed)
     own = [tool for tool in tools if not isinstance(tool, CliTool)]
     return replace(definition, tool_config=replace(definition.tool_config, tools=[*ours, *own]))
+
+
+def executor_with_own_tools(context: AgentContext, permission_mode: str) -> AgentExecutor:
+    """What runs a prompt on a model that is not on the CLI: with our coding tools, under the user's permissions."""
+    return AgentExecutor(
+        settings=context.config.agent,
+        tool_registry=coding_registry(context.cwd),
+        permissions=load_permissions(usual=mode_for(permission_mode), project=context.cwd),
+    )
+
+
+def mode_for(permission_mode: str) -> Mode:
+    """Our mode for one of the CLI."""
+    return _MODES.get(permission_mode, Mode.ASK)
 
 
 def _tools(options: ClaudeAgentOptions) -> list[CliTool]:

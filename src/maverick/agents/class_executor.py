@@ -22,6 +22,7 @@ from maverick.agents.class_definition import (
     definition_name,
     for_prompt,
     is_on_the_cli,
+    mode_for,
     prompt_runner,
     with_own_tools,
 )
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     from claude_agent_sdk import Message as SDKMessage
     from pydantic import BaseModel
 
-_MODES = {"plan": Mode.PLAN, "acceptEdits": Mode.ACCEPT_EDITS, "bypassPermissions": Mode.YOLO}
-"""Our modes for those of the CLI; the others refuse what is not allowed, or ask."""
 _GRACE_SECONDS = 0.5
 """How long an ``execute()`` that is stopped may take to return a result of its own."""
 
@@ -178,7 +177,9 @@ class ClassExecutor(AgentExecutor):
             if options["tool_registry"] is None:
                 options["tool_registry"] = coding_registry(folder)
                 if options["permissions"] is None:
-                    options["permissions"] = load_permissions(usual=_mode_of(agent), project=folder)
+                    options["permissions"] = load_permissions(
+                        usual=mode_for(agent.permission_mode), project=folder
+                    )
         return AgentExecutor.like(self, **options), for_prompt(definition, output_type)
 
     async def has(self, run_id: str) -> bool:
@@ -193,11 +194,7 @@ def needed_tools(definition: AgentDefinition[Any]) -> tuple[AgentDefinition[Any]
     """
     if not isinstance(definition, ClassDefinition) or is_on_the_cli(definition):
         return definition, None
-    return with_own_tools(definition), _mode_of(definition.agent)
-
-
-def _mode_of(agent: MaverickAgent) -> Mode:
-    return _MODES.get(agent.permission_mode, Mode.ASK)
+    return with_own_tools(definition), mode_for(definition.agent.permission_mode)
 
 
 class _Prompts:
