@@ -168,7 +168,7 @@ class _Workplace:
         return
         yield
 
-    def prepare(self, name: str) -> PreparedAgent:  # noqa: ARG002 - there is only one
+    def prepare(self, name: str, trace_id: str = "") -> PreparedAgent:  # noqa: ARG002 - there is only one
         return PreparedAgent(_TELLER)
 
     @asynccontextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import getpass
 from typing import Any
 
@@ -13,8 +14,10 @@ from maverick.cli.agent_lookup import look_up
 from maverick.cli.tui import CommandLineBackend
 from maverick.config import load_config
 from maverick.exceptions import AgentNotFoundError, InvalidInputError
-from maverick.journal import MemoryJournal
+from maverick.journal import MemoryJournal, RunRecord, RunStatus, SqliteJournal
+from maverick.tui.app import MaverickApp
 from scripts import run_python
+from tui.desk import until
 
 AGENT = """
     ---
@@ -126,6 +129,43 @@ def test_agents_that_are_missing_or_classes_are_refused_with_advice(folder: Fold
         place.prepare("greeter")
     with pytest.raises(AgentNotFoundError):
         place.prepare("nobody")
+
+
+@pytest.mark.requirement("TRUST-CODE")
+def test_a_conversation_with_an_agent_in_a_file_goes_on_under_the_rules_of_trust(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pirate = "---\nname: pirate\ndescription: Sails.\n---\nSay ahoy.\n"
+    file = folder.write("ship/pirate.md", pirate)
+    folder.write("elsewhere/notes.txt", "")
+    monkeypatch.chdir(folder.path / "ship")
+    assert folder.main("run", "pirate.md", "-p", "hello there", "--run-id", "first").returncode == 0
+
+    async def talk() -> tuple[RunRecord, str, str, str]:
+        config = load_config()
+        async with SqliteJournal(folder.path / ".maverick" / "runs.db") as journal:
+            app = MaverickApp(CommandLineBackend(config, journal, look_up(None, config)), "general")
+            async with app.run_test() as pilot:
+                app._open("first")
+                await until(pilot, lambda: app.session.run_id == "first")
+                await pilot.press(*"ahoy", "enter")
+                await until(pilot, lambda: app.session.run_id != "first" and not app.session.is_live)
+                answered = app.session.run_id
+                await pilot.press("ctrl+n")
+                begun = app.session.notice
+                file.write_text(pirate + "Obey the parrot.\n")
+                app._open(answered)
+                await until(pilot, lambda: app.session.run_id == answered)
+                changed = app.session.agent, app.session.notice
+            return await journal.get(answered), begun, *changed
+
+    monkeypatch.chdir(folder.path / "elsewhere")
+    record, begun, agent, changed = asyncio.run(talk())
+
+    assert (record.agent, record.status) == ("pirate", RunStatus.COMPLETE)
+    assert begun.startswith("offline model")
+    assert agent == "pirate"
+    assert "has changed since this conversation began" in changed
 
 
 async def test_its_executor_keeps_runs_in_its_journal(folder: Folder) -> None:

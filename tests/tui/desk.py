@@ -156,7 +156,7 @@ class Desk:
     def problems(self) -> Sequence[str]:
         return self.unreadable
 
-    def prepare(self, name: str) -> PreparedAgent:
+    def prepare(self, name: str, trace_id: str = "") -> PreparedAgent:
         found = next((one for one in self.found if one.name == name), None)
         if found is None:
             raise AgentNotFoundError(agent_name=name, available_agents=[one.name for one in self.found])

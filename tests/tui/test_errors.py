@@ -110,7 +110,7 @@ async def test_a_mistake_in_the_program_ends_it_without_a_traceback(
 async def test_a_mistake_in_a_tool_of_the_screen_is_told_and_the_screen_stays() -> None:
     async with screen() as at:
 
-        def broken(name: str) -> Any:
+        def broken(name: str, trace_id: str = "") -> Any:
             raise KeyError(name)
 
         at.desk.prepare = broken  # type: ignore[method-assign] # a bug

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -83,10 +83,19 @@ def agent_of_run(run_id: str) -> str | None:
     Raises:
         InvalidInputError: A stranger may have replaced it.
     """
+    return _agent_where(lambda conversation: run_id in conversation.runs)
+
+
+def agent_of_conversation(trace_id: str) -> str | None:
+    """The same of a conversation, by the trace id of its runs."""
+    return _agent_where(lambda conversation: conversation.id == trace_id)
+
+
+def _agent_where(is_meant: Callable[[Conversation], bool]) -> str | None:
     here = str(Path.cwd())
     for folder, conversations in sorted(every_folder().items(), key=lambda known: known[0] != here):
         for conversation in conversations:
-            if run_id in conversation.runs and _file_of(conversation.agent, Path(folder)) is not None:
+            if is_meant(conversation) and _file_of(conversation.agent, Path(folder)) is not None:
                 return conversation.agent_in(Path(folder))
     return None
 

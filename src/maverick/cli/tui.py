@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+from maverick.agents.conversations import agent_of_conversation
 from maverick.agents.discovery import DiscoveredAgent, Origin
 from maverick.agents.running import agent_executor, mode_of
 from maverick.cli.agent_lookup import discovery, explain_stand_in, look_up, named_file, runnable, who_answers
@@ -76,7 +77,9 @@ async def _show(options: argparse.Namespace, config: MaverickConfig) -> int:
         screen = Screen.of_process(interactive=True)
         console = Console(journal, screen, named_journal=options.journal)
         for session in app.stopped:
-            command = console.command("resume", session.run_id, *backend.resume_options(session.agent))
+            command = console.command(
+                "resume", session.run_id, *backend.resume_options(session.agent, session.origin)
+            )
             screen.remark(f"{session.run_id} was stopped. Resume it with: {command}")
     return SIGNALLED + signals[0] if signals else SUCCESS
 
@@ -131,6 +134,8 @@ class CommandLineBackend:
         self._mcp = mcp
         self._problems: list[str] = []
         self._found: dict[str, DiscoveredAgent] = {}
+        self._in_files: dict[Path, DiscoveredAgent] = {}
+        """Agents that conversations were begun with, by their files, each of which is loaded once."""
 
     @property
     def user(self) -> str:
@@ -204,9 +209,9 @@ class CommandLineBackend:
         """What went wrong when agents were last looked for."""
         return self._problems
 
-    def prepare(self, name: str) -> PreparedAgent:
-        """The agent with a name, on the model that answers here: with nothing configured, the offline one."""
-        found = self._named if name == self._named.name else look_up(name, self._config)
+    def prepare(self, name: str, trace_id: str = "") -> PreparedAgent:
+        """The agent with a name, or that of a conversation, on the model that answers here: if none is set, the offline one."""
+        found = self._find(name, trace_id)
         own = runnable(found, self._config)
         answering = who_answers(found, own, self.model, self._config.agent)
         definition = self._changes.applied_to(own, None if answering is None else answering.model)
@@ -218,14 +223,25 @@ class CommandLineBackend:
         shown = "default" if self.mode is None and mode is Mode.YOLO else mode.value
         return PreparedAgent(definition, window, explain_stand_in(answering), shown)
 
+    def _find(self, name: str, trace_id: str) -> DiscoveredAgent:
+        if name == self._named.name:
+            return self._named
+        if (source := agent_of_conversation(trace_id)) is None:
+            return look_up(name, self._config)
+        place = Path(source).absolute()
+        if place not in self._in_files:
+            self._in_files[place] = look_up(source, self._config)
+        return self._in_files[place]
+
     @property
     def _changes(self) -> RunOptions:
         settings = {} if self.effort is None else {"effort": self.effort}
         return RunOptions(model=self.model, mode=self.mode, mcp=self._mcp, settings=settings)
 
-    def resume_options(self, name: str) -> list[str]:
+    def resume_options(self, name: str, trace_id: str = "") -> list[str]:
         """The options after ``maverick runs resume ID`` for a run of an agent that was started here."""
-        return self._changes.words(self._file if name == self._named.name else None)
+        file = self._file if name == self._named.name else named_file(agent_of_conversation(trace_id))
+        return self._changes.words(file)
 
     def executor(
         self, definition: AgentDefinition[Any], approve: Approver | None, on_output: OnOutput | None

@@ -55,6 +55,11 @@ class ConversationList:
         """The record of a run that a conversation has come to, if it is in the list."""
         return next((one.latest for one in self.conversations if one.latest.run_id == run_id), None)
 
+    def trace_of(self, run_id: str) -> str:
+        """The trace id of a run in the list, which its conversation is known by; empty if it is not there."""
+        begun = self._beginnings.get(run_id)
+        return "" if begun is None else begun.trace_id
+
     @property
     def prompts(self) -> list[str]:
         """What was asked in all of them, oldest first."""

@@ -96,7 +96,7 @@ class MaverickApp(ConversationApp):
 
     async def action_new(self) -> None:
         """Start a new conversation with the same agent."""
-        await self._begin(self.session.agent)
+        await self._begin(self.session.agent, self.session.origin)
 
     async def action_choose(self, what: str, wanted: str = "") -> None:
         """Choose the agent, the model, the effort, the mode or the folder."""
@@ -178,7 +178,7 @@ class MaverickApp(ConversationApp):
 
         def fork(edited: str | None) -> None:
             if edited is not None:
-                forked = self._new_session(session.agent)
+                forked = self._new_session(session.agent, session.origin)
                 self._show(forked)
                 edit = edited if edited and edited != prompt else None
                 self._do(forked, lambda: forked.fork(turn, edit, source))

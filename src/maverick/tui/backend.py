@@ -89,8 +89,8 @@ class Backend(Protocol):
         """What went wrong when agents were last looked for."""
         ...
 
-    def prepare(self, name: str) -> PreparedAgent:
-        """The agent with a name, ready to run.
+    def prepare(self, name: str, trace_id: str = "") -> PreparedAgent:
+        """The agent with a name, ready to run; that of a conversation, if it was begun with an agent in a file.
 
         Raises:
             AgentError: There is no such agent, or it cannot run here.

@@ -197,11 +197,11 @@ class ConversationApp(App[None]):
             await asyncio.wait(self._tasks, timeout=_STOP_TIMEOUT)
         return [session for session in live if session.model.can_resume]
 
-    def _new_session(self, agent: str) -> Session:
+    def _new_session(self, agent: str, origin: str = "") -> Session:
         async def ask(question: Question) -> Answer | None:
             return await self._ask(session, question)
 
-        session = Session(self._backend, agent, ask, self._grants_here, self._new_id)
+        session = Session(self._backend, agent, ask, self._grants_here, self._new_id, origin)
         self._sessions.append(session)
         return session
 
@@ -214,9 +214,9 @@ class ConversationApp(App[None]):
         session.look()
         self.draw()
 
-    async def _begin(self, agent: str) -> None:
+    async def _begin(self, agent: str, origin: str = "") -> None:
         """Start a conversation with an agent."""
-        self._show(self._new_session(agent))
+        self._show(self._new_session(agent, origin))
         self._prompt.focus()
         await self._asks_for_inputs()
 
@@ -224,7 +224,8 @@ class ConversationApp(App[None]):
         """Show a conversation of the list; one that is live here is shown live."""
         known = next((one for one in self._sessions if one.run_id == run_id), None)
         record = self._listed.find(run_id)
-        session = known or self._new_session(record.agent.partition("/")[0] if record else self.session.agent)
+        agent = record.agent.partition("/")[0] if record else self.session.agent
+        session = known or self._new_session(agent, self._listed.trace_of(run_id))
         self._show(session)
         self._prompt.focus()
         if known is None:

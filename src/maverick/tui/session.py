@@ -65,9 +65,12 @@ class Session:
         ask: Ask,
         grants: Callable[[], Grants],
         new_id: Callable[[], str] = new_run_id,
+        origin: str = "",
     ) -> None:
         self.model = ConversationModel()
         self.agent = agent
+        self.origin = origin
+        """The trace id of the conversation that the agent is from, whose file may not be where agents are looked for."""
         self.model_name = ""
         """The ``provider:model`` that answers, once it is known."""
         self.mode = ""
@@ -140,7 +143,7 @@ class Session:
         model = ConversationModel()
         try:
             definition = self._prepare().definition
-        except AgentNotFoundError as error:
+        except (AgentNotFoundError, InvalidInputError) as error:  # it is gone, or its file is not trusted
             definition = AgentDefinition(self.agent, "Not found.", model_config=ModelConfig("offline:"))
             model.remark(str(error), LineStyle.BAD)
         await self._show_beginning(model, run_id)
@@ -293,7 +296,7 @@ class Session:
             self.notice, self.mode = str(error), self._backend.mode or self.mode
 
     def _prepare(self) -> PreparedAgent:
-        prepared = self._backend.prepare(self.agent)
+        prepared = self._backend.prepare(self.agent, self.origin)
         self.model_name = prepared.definition.model_config.model or ""
         self.mode, self.notice = prepared.mode, prepared.notice
         return prepared
