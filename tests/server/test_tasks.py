@@ -138,3 +138,13 @@ async def test_a_task_is_added_as_a_person_writes_it(
     title, priority, days = expected
     due = None if days is None else (today + timedelta(days=days)).isoformat()
     assert (added["title"], added["priority"], added["due_date"]) == (title, priority, due)
+
+
+@pytest.mark.requirement("SERVER-TASKS")
+@pytest.mark.parametrize("text", ["pay rent yesterday", "pay rent by last Monday", "pay rent two days ago"])
+async def test_a_task_for_a_day_that_is_over_is_not_added_and_that_is_said(ana: Person, text: str) -> None:
+    refused = await ana.post("/api/tasks/from-words", {"text": text})
+
+    assert (refused.status, refused.code) == (422, "invalid")
+    assert "which is over" in str(refused.body)
+    assert (await ana.get("/api/tasks"))["tasks"] == []

@@ -151,7 +151,7 @@ export class TaskList {
     this.attempt(async () => {
       const { title, due_date } = await ask("POST", "/api/tasks/from-words", { text, today: today() }, { "Idempotency-Key": newKey() });
       this.said(due_date ? `Added “${title}” for ${inWords(due_date)}.` : `Added “${title}”.`);
-    });
+    }, () => (input.value ||= text));
   }
 
   change(task, changes, what, onRefused) {

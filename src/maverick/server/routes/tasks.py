@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
@@ -31,6 +32,11 @@ from maverick.server.event_stream import TASKS
 from maverick.server.tokens import Principal
 from maverick.tools.threads import run_in_thread
 
+_OVER = re.compile(
+    r"\b(?:yesterday|last (?:night|week|month|year|(?:mon|tues|wednes|thurs|fri|satur|sun)day)|\w+ (?:day|week|month)s? ago)$",
+    re.IGNORECASE,
+)
+"""A day that is over, at the end of what is written for a task."""
 router = APIRouter(prefix="/api", tags=["tasks"], responses=REFUSALS)
 
 
@@ -120,6 +126,9 @@ async def add_task_from_words(
     """Add a task as a person writes it: its date and its priority are understood, and the rest is its title."""
     from maverick.chat.offline.grammar import read_sentence
 
+    if over := _OVER.search(body.text):
+        problem = f"A task cannot be due {over[0]}, which is over. Name a day to come, or leave it out."
+        raise RequestRefusedError(422, "invalid", problem)
     here = now().date()
     today = body.today if body.today is not None and abs(body.today - here) <= timedelta(days=1) else here
     calls = read_sentence(f"add {body.text}", "", today) or []
