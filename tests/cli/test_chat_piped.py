@@ -129,7 +129,7 @@ def test_with_a_key_it_talks_to_claude(folder: Folder, server: ClaudeServer) -> 
     folder.set("ANTHROPIC_API_KEY", CANARY)
     folder.set("ANTHROPIC_BASE_URL", server.at("text"))
 
-    done = folder.main("chat", said="good evening\nand again\n")
+    done = folder.main("chat", said="good evening\nhow are you?\n")
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [SPOKEN, SPOKEN]
