@@ -7,10 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from maverick import AbortSignal, AgentExecutor, ModelConfig, TerminateReason, connect
-from maverick.exceptions import NetworkError
-from maverick.journal import MemoryJournal
-from maverick.loop.events import RunEnd
+from maverick import AbortSignal, AgentExecutor, TerminateReason, connect
 from maverick.model import Request, Response, StreamItem, TextDelta
 from maverick.providers.client import Client
 from scenario import agent
@@ -76,60 +73,6 @@ async def test_the_words_so_far_are_kept_however_much_time_was_left_when_the_ans
 
     assert running.result().terminate_reason is TerminateReason.TIMEOUT
     assert running.result().raw_content == "Once upon "
-
-
-class Cut(Client):
-    """Begins to answer and fails, as often as it is told; then it answers."""
-
-    def __init__(self, failures: int) -> None:
-        self.failures = failures
-
-    async def run(self, request: Request) -> Response:
-        raise NotImplementedError  # each of these runs can time out, so that its answers are streamed
-
-    async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
-        if self.failures == 0:
-            yield Response("The end.")
-            return
-        self.failures -= 1
-        yield TextDelta("Once upon ")
-        raise NetworkError("The connection was closed.")
-
-
-@pytest.mark.requirement("003-ERR-TIMEOUT")
-async def test_the_words_so_far_of_a_cut_answer_are_kept_and_dropped_when_it_is_resumed() -> None:
-    journal, client, definition = MemoryJournal(), Cut(1), agent(max_retries=0)
-    executor = AgentExecutor(client, journal=journal)
-
-    failed = await executor.execute(definition, run_id="tale")
-    *_, end = [event async for event in executor.replay("tale", definition)]
-    resumed = await executor.resume("tale", definition)
-
-    assert failed.terminate_reason is TerminateReason.ERROR
-    assert failed.raw_content == failed.messages[-1].content == "Once upon "
-    assert isinstance(end, RunEnd)
-    assert end.result.raw_content == "Once upon "
-    assert resumed.output == "The end."
-    assert "Once upon " not in [message.content for message in resumed.messages]
-
-
-async def test_the_words_of_an_attempt_that_is_made_again_are_not_kept() -> None:
-    result = await AgentExecutor(Cut(1)).execute(agent(max_retries=1))
-
-    assert (result.output, len(result.messages)) == ("The end.", 2)
-
-
-async def test_the_words_so_far_are_kept_when_the_connection_closes() -> None:
-    definition = agent(max_retries=0, model=ModelConfig())
-    async with (
-        ClaudeServer() as server,
-        connect("claude:claude-sonnet-5-5", api_key="k", base_url=server.at("cut")) as client,
-    ):
-        result = await AgentExecutor(client).execute(definition)
-
-    assert result.terminate_reason is TerminateReason.ERROR
-    assert result.raw_content
-    assert HELLO.startswith(result.raw_content)
 
 
 async def test_an_answer_that_nothing_can_cut_off_is_asked_for_as_a_whole() -> None:

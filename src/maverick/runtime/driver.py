@@ -156,24 +156,15 @@ class Driver(Generic[T]):
         except (RunInterrupted, RunHandedOverError):
             raise
         except AgentError as error:
-            return await self._fail(step, error)
+            return await self.run.record(entries.ModelFailed(at=self.run.clock.now(), error=error))
         except Exception as error:  # noqa: BLE001 - a client from elsewhere may raise anything (promise P8)
             log_failure(logging.WARNING, "client_failed", error, self.run.ids)
-            return await self._fail(step, _foreign(error))
+            return await self.run.record(entries.ModelFailed(at=self.run.clock.now(), error=_foreign(error)))
         self._metrics.record(response.usage)
         self._partial.clear()
         if self._hooks is None or step.compaction:
             return await self.run.record(entries.ModelReplied(at=self.run.clock.now(), response=response))
         return await self.run.record(await self._review_response(response))
-
-    async def _fail(self, step: CallModel, error: AgentError) -> Step:
-        now, partial = self.run.clock.now(), self._partial_text(step)
-        return await self.run.record(entries.ModelFailed(at=now, error=error, partial_text=partial))
-
-    def _partial_text(self, step: Step | None) -> str:
-        """What has arrived of an answer; half a summary is none."""
-        condenses = isinstance(step, CallModel) and step.compaction
-        return "" if condenses else "".join(self._partial)
 
     async def _review_request(self, step: CallModel) -> Entry | None:
         """What the hooks decide about a request; they are asked once about the conversation as it stands."""
@@ -303,12 +294,13 @@ class Driver(Generic[T]):
         """End the run, unless it has just ended by itself."""
         step = self.run.loop.step
         if not isinstance(step, Finish):
+            condensing = isinstance(step, CallModel) and step.compaction
             step = await self.run.record(
                 entries.Interrupted(
                     at=self.run.clock.now(),
                     reason=reason,
                     message=message,
-                    partial_text=self._partial_text(step),
+                    partial_text="" if condensing else "".join(self._partial),
                     usage=self._lost.usage,
                     turns=self._lost.turns,
                     tool_calls=self._lost.tool_calls,
