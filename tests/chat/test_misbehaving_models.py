@@ -165,12 +165,31 @@ async def test_another_tool_makes_no_claim_about_a_task_true(
     )
     parlour.add("greenhouse", "Operation Bluebird")
 
-    result = await parlour.say("switch the light on, please")
+    result = await parlour.say("complete the greenhouse and Operation Bluebird, and switch the light on")
     await parlour.aclose()
 
     assert claim not in result.response
-    assert result.response.startswith("The light is on.")
     assert not result.success
+
+
+@pytest.mark.requirement("004-G-FRIENDLY")
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("send Anna an email about the budget", "I've sent Anna the email about the budget."),
+        ("what's the weather in Rome?", "It is sunny in Rome."),
+        ("please explain photosynthesis", "Plants take in light and turn it into sugar."),
+    ],
+)
+async def test_what_tasks_are_about_may_be_talked_about(message: str, words: str, database: Database) -> None:
+    acts = [call("light", on=True)] if "sent" in words else [call("weather")] if "sunny" in words else []
+    parlour = Parlour(database, client=ScriptedClient([*acts, reply(words)]), tools=[light, weather])
+    parlour.add("email Anna about the budget", "book flights to Rome", "water the plants")
+
+    result = await parlour.say(message)
+    await parlour.aclose()
+
+    assert result.response == words
 
 
 @pytest.mark.requirement("CHAT-TRUTH")
@@ -215,7 +234,7 @@ async def test_a_model_may_talk_about_what_is_no_task(database: Database) -> Non
     parlour = Parlour(database, client=ScriptedClient(lambda _: reply(words)))
     parlour.add("write the report")
 
-    for message in ("tell me something about Rome", "where is Rome?", "I love Rome"):
+    for message in ("tell me something about Rome", "where is Rome?", "I love Rome", "that's great", "go on"):
         assert (await parlour.say(message)).response == words
     await parlour.aclose()
 

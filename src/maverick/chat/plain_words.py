@@ -78,8 +78,8 @@ _TERMS = re.compile(
             r"select (?:[\w']+ ){1,8}from (?:tasks|users|messages|conversations)",
             r"null|undefined|nan|nonetype|booleans?|integers?|regex\w*|std(?:out|err|in)|k?wargs|args|timestamps?|metadata",
             r"backends?|servers?|endpoints?|parameters?|runtimes?|middleware|async(?:io)?|webhooks?|config|debug\w*|syntax",
-            r"\w+ constraint|constraints?|out of range|context (?:window|length)|functions? return\w*|return(?:s|ed) (?:true|false|none)",
-            r"(?:task|item|entry|record) number \w+|tokens? limit|max(?:imum)? tokens",
+            r"(?:unique|key|check|null) constraints?|index out of range|context (?:window|length)|functions? return\w*",
+            r"return(?:s|ed) (?:true|false|none)|tokens? limit|max(?:imum)? tokens",
             r"idempoten\w*|(?:de)?seriali[sz]\w*|system prompts?|(?:tool|function)[ -]?calls?|called the tool",
         )
     )

@@ -87,12 +87,13 @@ _OFFERS = re.compile(
 _OFFERS_ITSELF = re.compile(
     r"\b(?:(?:i|we) (?:can|could|would|may|might)|(?:want|like) me to|if you|tell me|let me know|should i|shall i|such as|for example)\b"
 )
-_REMARK = re.compile(
-    r"(?:please |can you |could you |would you |just )*(?:tell|explain|describe|summari[sz]e|translate|write|sing|recommend|suggest"
-    r"|compare|define|spell|calculate|imagine|help|teach|give me|who|what|how|why|wow|lol|ha(?:ha)*|sorry)\b"
-    r"|(?:i|i'm|i've|i'd|we|we're|we've|my|our|it's|there's|today|nice|good|great|cool)\b(?!.*\b(?:it|that|them|those|both|this)\b)"
+_FOR_WORDS = re.compile(
+    r"(?:please |can you |could you |would you |just )*(?:tell|explain|describe|summari[sz]e|translate|write|draft|sing|recommend|suggest"
+    r"|compare|define|spell|calculate|convert|imagine|help|teach|give me)\b"
 )
-"""Begins what is no request for a change; a pronoun may stand for a task."""
+_CONSENT = re.compile(
+    r"(?:(?:oh|well|and|hm+|please)[, ]+)*(?:yes|yep|yeah|yup|sure|ok(?:ay)?|do (?:it|that|so|them)|go ahead|please do|both|all of|that one|the (?:first|second|third|last) one|confirm)\b"
+)
 _POLITE = re.compile(
     r"(?:absolutely|certainly|great|hello|hey|hi|hm|no problem|of course|ok(?:ay)?|oh|sorry|sure(?: thing)?|thanks?|thank you)"
 )
@@ -159,6 +160,11 @@ def is_statement(sentence: str, *, of_task: bool = False) -> bool:
     return not said.endswith("?") and not offers.search(said) and not _POLITE.fullmatch(said)
 
 
-def is_remark(said: str) -> bool:
-    """Whether a user's message is talk, or asks for words alone."""
-    return _REMARK.match(normalized(said).casefold().replace("’", "'")) is not None
+def asks_for_words(said: str) -> bool:
+    """Whether a user's message asks for nothing but words."""
+    return _FOR_WORDS.match(normalized(said).casefold()) is not None
+
+
+def is_consent(said: str) -> bool:
+    """Whether a user's message does no more than agree to something, or choose."""
+    return len(said.split()) < 7 and _CONSENT.match(normalized(said).casefold()) is not None

@@ -12,15 +12,16 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
-from maverick.chat.matching import KNOWN_TASKS
+from maverick.chat.matching import KNOWN_TASKS, meaningful, plain_word
 from maverick.chat.offline import Kind, Meaning, meaning_of
 from maverick.chat.offline.grammar import is_question
 from maverick.chat.offline.mentions import mark
 from maverick.chat.phrases import NOTHING_DONE, RESPONSE_LENGTH
 from maverick.chat.plain_words import words_of
 from maverick.chat.sentences import (
+    asks_for_words,
     is_claim,
-    is_remark,
+    is_consent,
     is_statement,
     readable,
     split_off,
@@ -40,6 +41,8 @@ _INTERJECTION = 3
 _LONGEST = 2 * RESPONSE_LENGTH
 """Only so much of a longer sentence is checked; nothing after it is sent."""
 _MORE = " …"
+_ALIKE = 3
+"""Words that are taken for each other have so many letters at their head in common."""
 _DIVIDER = "~~~"
 """Begins and ends code; a single one only divides the text."""
 
@@ -101,27 +104,37 @@ class SentenceFilter:
 
     @cached_property
     def _needs_tool(self) -> bool:
-        """Whether only a task tool can do or know what the user wants, or at least nothing says that it is talk."""
+        """Whether only a task tool can do or know what the user wants."""
         meaning = self._meaning
         # What a question is about is a task, or anything in the world.
         if meaning.kind is Kind.REQUEST and any("about" not in call.arguments for call in meaning.calls):
             return True
-        is_open = meaning.kind in (Kind.REQUEST, Kind.UNSURE, Kind.UNSUPPORTED)
-        is_talk = not self._said or is_question(self._said) or is_remark(self._said)
-        return (is_open and not is_talk) or self._names_task(self._said, clearly=True)
+        return is_consent(self._said) or self._names_task(self._said)
 
-    def _names_task(self, text: str, *, clearly: bool = False) -> bool:
-        mentions = mark(text, "", self.tasks, now().date()).mentions
-        return any(each.is_clear or not clearly for each in mentions)
+    @cached_property
+    def _changes(self) -> bool:
+        return any(call.tool_name != LIST.name for call in self._meaning.calls)
+
+    @cached_property
+    def _beginnings(self) -> set[str]:
+        """How the words of the open tasks begin: nearly all sentences have none of them."""
+        titles = [task.title for task in self.tasks if not task.completed]
+        return {word[:_ALIKE] for title in titles for word in meaningful(title)}
+
+    def _names_task(self, text: str) -> bool:
+        if self._beginnings.isdisjoint(plain_word(word)[:_ALIKE] for word in text.split()):
+            return False
+        tasks = [task for task in self.tasks if not task.completed]
+        return any(each.is_clear for each in mark(text, "", tasks, now().date()).mentions)
 
     def _is_untold(self, words: str) -> bool:
         """Whether a sentence says what no tool has told the model, though one would have had to."""
-        if self._names_task(words):
-            return is_statement(words, of_task=True)
-        if self._acted_elsewhere or not is_statement(words):
+        names = self._names_task(words)
+        if not is_statement(words, of_task=names):
             return False
-        changes = any(call.tool_name != LIST.name for call in self._meaning.calls)
-        return changes if self._others_called else self._needs_tool
+        if self._others_called:
+            return self._changes and (names or not self._acted_elsewhere)
+        return self._needs_tool or (names and not asks_for_words(self._said) and not is_question(self._said))
 
     def feed(self, text: str) -> str:
         """Take in more of the model's words; returns those that can be sent by now."""

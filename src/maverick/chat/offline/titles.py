@@ -39,7 +39,8 @@ class Renaming(NamedTuple):
 
 def renamed(marked: Marked, said: str, answered: str, tasks: Sequence[Task], today: date) -> Renaming | None:
     """A new title, or a part of one in place of another: "to Lisbon instead of Rome"."""
-    if (swap := _SWAP.fullmatch(said)) and _EDITS.search(said) and not take_all(said, today)[0]:
+    swap = _SWAP.fullmatch(said)
+    if swap and not begins_with_deed(swap["new"]) and _EDITS.search(said) and not take_all(said, today)[0]:
         fitting = [
             task for task in tasks if re.search(rf"\b{re.escape(swap['old'])}\b", task.title, re.IGNORECASE)
         ]
@@ -84,7 +85,7 @@ def _with(title: str, old: str, new: str) -> str:
 
 
 _OTHER_PART = pattern(
-    r"(?P<link>for|to|with|from|about|at|in) (?!(?:me|now|sure|real|example|it|that|this|them)\b)(?P<part>[\w']+(?: [\w']+){0,2})"
+    r"(?P<link>for|to|with|from|about|at|in) (?!(?:me|now|sure|real|example|it|that|this|them|say)\b)(?P<part>[\w']+(?: [\w']+){0,2})"
 )
 _FOR_WHOM = pattern(
     r"(?:for|from|with) (?!(?:ever|good|nothing|once|sure|what|which|whom?|you)\b)[\w']+(?: [\w']+)?"
