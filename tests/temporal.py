@@ -90,6 +90,11 @@ class LastingServer:
         self._process.terminate()
         self._process.wait()
 
+    def close(self) -> None:
+        """Stop it for good."""
+        self.stop()
+        self._folder.cleanup()
+
     def restart(self) -> None:
         """Stop it, and start it again with what it knew."""
         self.stop()

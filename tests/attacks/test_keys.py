@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -136,11 +137,19 @@ def test_a_model_of_another_provider_is_never_sent_to_the_configured_one(
             "anthropic.claude-3-5-sonnet-20241022-v2:0",
         ),
         (None, "claude:qwen3:8b", "qwen3:8b"),
+        ("claude", "deepseek/deepseek-r1:free", "deepseek/deepseek-r1:free"),
+        (None, "us.anthropic.claude-opus-5-v1:0", "us.anthropic.claude-opus-5-v1:0"),
         (None, "openai:ft:gpt-4o:acme", "ft:gpt-4o:acme"),
     ],
 )
 def test_a_colon_in_the_name_of_a_model_is_no_provider(provider: str | None, model: str, name: str) -> None:
     assert resolve(_configured(provider, model)).name == name
+
+
+def test_a_server_of_ones_own_has_models_with_colons_in_their_names() -> None:
+    settings = replace(_configured("claude", "qwen3:8b"), base_url="http://localhost:11434")
+
+    assert resolve(settings).name == "qwen3:8b"
 
 
 def _configured(provider: str | None, model: str) -> AgentConfig:

@@ -270,6 +270,20 @@ def test_code_of_a_stranger_is_not_run_again_unless_it_is_named_or_trusted(
 
 
 @pytest.mark.requirement("TRUST-CODE")
+def test_trust_in_a_project_covers_the_code_in_its_folders(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.write("project/agents/clerk.py", CLERK)
+    monkeypatch.chdir(folder.path / "project")
+    folder.main("run", "agents/clerk.py", "-p", "calculate 12 * 7")
+    assert "is Python code" in folder.refuse("-c", "calculate 2 * 3")
+
+    folder.main("trust")
+
+    assert folder.main("-c", "calculate 2 * 4").returncode == 0
+
+
+@pytest.mark.requirement("TRUST-CODE")
 @pytest.mark.parametrize("named", ["../theirs/clerk.py", "link.py"])
 def test_code_from_another_folder_runs_again_only_if_that_folder_is_trusted(
     named: str, folder: Folder, monkeypatch: pytest.MonkeyPatch

@@ -55,7 +55,7 @@ async def test_runs_outlive_everything_that_fails_in_a_fleet(
                 await campaign.end()
             figures = await campaign.judge()
     finally:
-        server.stop()
+        server.close()
 
     record_property("campaign", str(figures))
     assert figures.violations == []

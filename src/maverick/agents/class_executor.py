@@ -174,6 +174,8 @@ class ClassExecutor(AgentExecutor):
                 options["permissions"] = _ForCliTools(policy, coding_registry(folder))
         else:
             definition = with_own_tools(definition)
+            if options["settings"] is None and context is not None:
+                options["settings"] = context.config.agent
             if options["tool_registry"] is None:
                 options["tool_registry"] = coding_registry(folder)
                 if options["permissions"] is None:

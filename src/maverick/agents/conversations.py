@@ -60,7 +60,7 @@ class Conversation(msgspec.Struct, frozen=True):
         if file is None or self.agent is None:
             return self.agent
         is_same = file.suffix == ".md" and _digest(file) == self.digest
-        stranger = None if is_same else _untrusted_folder_of(file)
+        stranger = None if is_same else _untrusted_folder_of(file, folder)
         if stranger is not None:
             what = "has changed since this conversation began" if file.suffix == ".md" else "is Python code"
             raise InvalidInputError(
@@ -107,9 +107,16 @@ def _file_of(agent: str | None, folder: Path) -> Path | None:
     return folder / named if named.endswith((".py", ".md")) else None
 
 
-def _untrusted_folder_of(file: Path) -> str | None:
-    """Of the folder that a file is named in and the one it really is in, the one that is not trusted, if any."""
-    trust, folders = Trust(persons_home()), (file.parent, Path(os.path.realpath(file)).parent)
+def _untrusted_folder_of(file: Path, project: Path) -> str | None:
+    """Of the folder that a file is named in and the one it really is in, the one that is not trusted, if any.
+
+    A project that is trusted is so with the folders in it; the user's home is none.
+    """
+    trust, real, home = Trust(persons_home()), Path(os.path.realpath(file)), persons_home()
+    inside = real.is_relative_to(os.path.realpath(project)) and ".." not in file.parts
+    if inside and trust.covers_folder(project) and (home is None or folder_key(home) != folder_key(project)):
+        return None
+    folders = (file.parent, real.parent)
     return next((folder_key(folder) for folder in folders if not trust.covers_folder(folder)), None)
 
 

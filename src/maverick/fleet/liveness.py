@@ -29,11 +29,11 @@ _RENEWS = 0.25
 """Seconds between two signs of life."""
 _STALE = 2.0
 """Seconds without one after which a worker is given up."""
-_HUNG_UP = 0.5
+_HUNG_UP = 0.75
 """The same if its connection has ended as well. A worker that is alive has connected again by then."""
 _STEADY = 2.0
 """Seconds for which a worker has to have been in touch before it judges its peers."""
-_LATE = 1.0
+_LATE = 0.75
 """Seconds between two signs of life after which a worker does not judge its peers: they may have been kept waiting too."""
 _STUCK = 60.0
 """Seconds after which a worker whose event loop does nothing is not alive."""
@@ -152,8 +152,8 @@ class Liveness:
             self._loop.call_soon_threadsafe(self._on_connected)
         before = time.monotonic()
         # Also late if the last one was kept waiting: the rows are as old as its beginning then.
-        if before - self._asked_at > _LATE:
-            self._steady_since = before
+        if before - self._asked_at > _LATE or not self._present:
+            self._steady_since = before  # peers may have lost their connections when this worker lost its own
         self._asked_at = before
         is_steady = before - self._steady_since > _STEADY
         (row,) = await self._connection.fetch(

@@ -298,7 +298,11 @@ def _check_name(settings: AgentConfig, provider: str) -> None:
             f"{settings.model!r} (from {model_source}) is a model of {prefix!r}, but agent.provider is {provider!r} "
             f"(from {provider_source}). Change one of them."
         )
-    elif provider_source == DEFAULT or provider == "claude" or is_near_provider(prefix):
+    elif is_near_provider(prefix) or (
+        settings.base_url is None
+        and not re.search(r"[./]", prefix)
+        and (provider_source == DEFAULT or provider == "claude")
+    ):
         problem = f"{unknown_provider(prefix)} (from {model_source})"
     else:
         return
