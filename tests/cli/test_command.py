@@ -149,7 +149,7 @@ def test_the_journal_is_looked_at_without_the_settings_when_it_is_named(tmp_path
 @pytest.mark.parametrize(
     ("model", "advice"),
     [
-        ("claude", "Write it as 'claude:'"),
+        ("claude", "Write it as 'claude:…'"),
         ("claude-sonnet-4-5", "Write it as 'claude:claude-sonnet-4-5'"),
         ("clade:sonnet", "Did you mean 'claude'?"),
         ("nowhere:model", "There is no provider named 'nowhere'"),
