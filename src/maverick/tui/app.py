@@ -12,6 +12,7 @@ from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.events import Event, Key, MouseDown, Paste
 from textual.screen import ModalScreen, Screen
+from textual.widgets import Input, TextArea
 from typing_extensions import override
 
 from maverick.exceptions import MaverickError, describe_unknown
@@ -108,33 +109,29 @@ class MaverickApp(ConversationApp):
 
     @override
     async def on_event(self, event: Event) -> None:
-        """See every key first: only the same key right before it makes a second Ctrl-C."""
-        is_key = isinstance(event, Key) and event.key != "ctrl+c"
-        if (is_key or isinstance(event, Paste | MouseDown)) and not event.is_forwarded:
-            self._interrupted_at = -_TWICE
+        """See every key and paste first, in the order in which they came.
+
+        Only the same key right before it makes a second Ctrl-C. What can only be typed at the prompt moves the focus there
+        before it is passed on, so that everything that is typed takes the same way, and none of it overtakes the rest.
+        """
+        if not event.is_forwarded:
+            if isinstance(event, Paste | MouseDown) or (isinstance(event, Key) and event.key != "ctrl+c"):
+                self._interrupted_at = -_TWICE
+            if self._is_for_prompt(event):
+                self.screen.set_focus(self._prompt)
         await super().on_event(event)
 
-    def on_key(self, event: Key) -> None:
-        """Type what no other part of the screen takes at the prompt.
-
-        Of keys that come faster than they are looked at, the first moves the focus and the others arrive here after it.
-        """
-        typed = event.character if event.is_printable else ""
-        is_typing = self.focused is self._prompt
-        if typed and (is_typing or not typed.isspace()):
-            self._type(typed)
-        elif is_typing and event.key == "enter":
-            self._prompt.action_submit()
-
-    def on_paste(self, event: Paste) -> None:
-        """Paste at the prompt what no other part of the screen takes."""
-        if self.focused is not self._prompt:  # which has taken it
-            self._type(event.text)
-
-    def _type(self, text: str) -> None:
-        if not isinstance(self.screen, ModalScreen):
-            self.screen.set_focus(self._prompt)  # at once, for the next key
-            self._prompt.insert(text)
+    def _is_for_prompt(self, event: Event) -> bool:
+        """Whether an event is text that no part of the screen but the prompt takes. Space folds tool calls, too."""
+        if isinstance(event, Key):
+            is_text = event.is_printable and event.key != "space"
+        else:
+            is_text = isinstance(event, Paste)
+        return (
+            is_text
+            and not isinstance(self.focused, Input | TextArea)
+            and not isinstance(self.screen, ModalScreen)
+        )
 
     def action_leave(self) -> None:
         """Go from the search to what it has found, and from anywhere else to the prompt."""
