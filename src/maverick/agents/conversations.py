@@ -110,7 +110,7 @@ def _file_of(agent: str | None, folder: Path) -> Path | None:
 def _untrusted_folder_of(file: Path, project: Path) -> str | None:
     """Of the folder that a file is named in and the one it really is in, the one that is not trusted, if any.
 
-    A project that is trusted is so with the folders in it; the user's home is none.
+    A trusted project is trusted with the folders in it; the user's home folder is not a project.
     """
     trust, real, home = Trust(persons_home()), Path(os.path.realpath(file)), persons_home()
     inside = real.is_relative_to(os.path.realpath(project)) and ".." not in file.parts

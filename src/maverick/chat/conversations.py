@@ -37,10 +37,7 @@ _MOST_ATTACHED = 2
 # A server executes these for every message, so they are built once: building them took most of its time.
 _conversations = SQLModel.metadata.tables[Conversation.__tablename__]
 _messages = SQLModel.metadata.tables[ChatMessage.__tablename__]
-_of_user = (
-    _conversations.c.user_id == bindparam("owner"),
-    _conversations.c.id == bindparam("conversation"),
-)
+_of_user = (_conversations.c.user_id == bindparam("owner"), _conversations.c.id == bindparam("conversation"))
 _BEGIN = (
     update(_conversations)
     .where(
@@ -50,10 +47,7 @@ _BEGIN = (
     .values(
         active_run=bindparam("run"),
         updated_at=bindparam("at"),
-        title=case(
-            (_conversations.c.title == "", bindparam("first_words")),
-            else_=_conversations.c.title,
-        ),
+        title=case((_conversations.c.title == "", bindparam("first_words")), else_=_conversations.c.title),
     )
     .returning(_conversations.c.agent, _conversations.c.inputs, _conversations.c.model)
 )
@@ -140,11 +134,7 @@ class ConversationStore:
         return self._session.get(Conversation, (self._user_id, conversation_id))
 
     def newest(self, words: Iterable[str] = ()) -> list[Conversation]:
-        """The user's conversations, the newest first, and not more than a page shows.
-
-        Args:
-            words: What the title or the messages of each have to contain.
-        """
+        """The newest conversations whose title or messages contain all of the words, and not more than a page shows."""
         query = select_rows(Conversation).where(Conversation.user_id == self._user_id)
         for word in list(words)[:_MOST_WORDS]:
             said = select(col(ChatMessage.conversation_id)).where(
@@ -154,9 +144,8 @@ class ConversationStore:
             query = query.where(
                 or_(col(Conversation.title).icontains(word, autoescape=True), col(Conversation.id).in_(said))
             )
-        return list(
-            self._session.exec(query.order_by(col(Conversation.updated_at).desc()).limit(_MOST_SHOWN))
-        )
+        newest = query.order_by(col(Conversation.updated_at).desc()).limit(_MOST_SHOWN)
+        return list(self._session.exec(newest))
 
     def rename(self, conversation_id: str, title: str) -> Conversation | None:
         """Give a conversation another title; returns it, if the user has it."""
@@ -174,22 +163,16 @@ class ConversationStore:
             return False
         self._forget(*self._in(conversation_id))
         for table in (Confirmation, HeardRequest):
-            self._session.execute(
-                delete(table).where(
-                    col(table.user_id) == self._user_id, col(table.conversation_id) == conversation_id
-                )
-            )
+            own = col(table.user_id) == self._user_id
+            self._session.execute(delete(table).where(own, col(table.conversation_id) == conversation_id))
         self._session.delete(conversation)
         self._session.flush()
         return True
 
     def rewind(self, conversation_id: str, message_id: int) -> bool:
-        """Take a message of the user, and all that was said after it, out of a conversation.
+        """Take a message, and all that was said after it, out of a conversation; says whether the user wrote it there.
 
         What the tools did stays done.
-
-        Returns:
-            Whether the user wrote such a message there.
         """
         wrote = select_rows(ChatMessage.id).where(
             *self._in(conversation_id), col(ChatMessage.id) == message_id, col(ChatMessage.role) == "user"
@@ -265,16 +248,10 @@ class ConversationStore:
         displaced: str | None = None,
         agent: str = TASKS_AGENT,
     ) -> Begun | None:
-        """Let a run write into a conversation; ``None`` if the user has no such conversation.
+        """Let a run write into a conversation, or into a new one if none is named.
 
-        Args:
-            conversation_id: The conversation; a new one if it is not named.
-            run_id: The run.
-            message: What is said, which names a conversation that has no title.
-            at: When.
-            create: Whether one that is not there is made.
-            displaced: A run that is known to be dead, whose right to write is over.
-            agent: The agent that answers in a new conversation.
+        It is ``None`` if the user has no such conversation and it is not to be created. The message names a conversation
+        that has no title. A run that is ``displaced`` is known to be dead, and its right to write is over.
 
         Raises:
             ConversationBusyError: Another run writes into it.
@@ -308,8 +285,7 @@ class ConversationStore:
 
     def last_answer(self, conversation_id: str, *, before: int = _NEVER) -> str | None:
         """The run of the last answer before a message, if there was one."""
-        values = {"conversation": conversation_id, "before": before}
-        found = self._execute(_LAST_ANSWER, values).first()
+        found = self._execute(_LAST_ANSWER, {"conversation": conversation_id, "before": before}).first()
         return None if found is None else found.run_id
 
     def end(
@@ -327,19 +303,12 @@ class ConversationStore:
     ) -> int | None:
         """Write a run's answer down and let others write; returns the message's number, if the conversation is there.
 
-        Args:
-            conversation_id: The conversation.
-            run_id: The run.
-            answer: What it says.
-            at: When.
-            calls: The tools that were called for it.
-            output: The answer as JSON values, if it has a type.
-            parts: What it is made of, in order, if that is more than its last words.
-            again: Whether a part of it was written down before, which it replaces.
-            goes_on: Whether the run has more to write: then no other may.
+        ``output`` is the answer as JSON values, if it has a type, and ``parts`` is what it is made of, if that is more than
+        its last words. It is written ``again`` in place of a part that was written before. While the run ``goes_on``, no
+        other may write.
         """
-        writer = None if goes_on else run_id
-        if not self._execute(_END, {"conversation": conversation_id, "run": writer, "at": at}).rowcount:
+        values = {"conversation": conversation_id, "run": None if goes_on else run_id, "at": at}
+        if not self._execute(_END, values).rowcount:
             return None
         if again:
             said = (*self._in(conversation_id), col(ChatMessage.run_id) == run_id)
@@ -398,22 +367,20 @@ class ConversationStore:
         conversation = self.get(conversation_id)
         if conversation is None:
             return None
-        messages = self.history(conversation_id)
-        return {
-            **conversation.model_dump(
-                mode="json", include={"id", "title", "agent", "created_at", "updated_at"}
-            ),
-            "messages": [{**said, "timestamp": said["timestamp"].isoformat()} for said in messages],
-        }
+        shown = conversation.model_dump(
+            include={"id", "title", "agent", "created_at", "updated_at"}, mode="json"
+        )
+        history = self.history(conversation_id)
+        messages = [{**said, "timestamp": said["timestamp"].isoformat()} for said in history]
+        return {**shown, "messages": messages}
 
     def _save(
         self, conversation_id: str, role: str, content: str, calls: Iterable[ToolCallRecord] = ()
     ) -> int:
-        conversation, at = self.create(conversation_id), now()
+        conversation = self.create(conversation_id)
         if role == "user":
             conversation.title = conversation.title or storable(content)[:_TITLE_LENGTH]
-        conversation.updated_at = at
-        self._session.add(conversation)
+        at = conversation.updated_at = now()
         self._session.flush()
         return self.say(conversation_id, role, content, None, at, calls)
 
@@ -421,16 +388,12 @@ class ConversationStore:
         """Remove messages, with their tool calls and attachments."""
         gone = select(col(ChatMessage.id)).where(*which)
         for table in (ToolCall, Attachment):
-            self._session.execute(
-                delete(table).where(col(table.user_id) == self._user_id, col(table.message_id).in_(gone))
-            )
+            own = col(table.user_id) == self._user_id
+            self._session.execute(delete(table).where(own, col(table.message_id).in_(gone)))
         self._session.execute(delete(ChatMessage).where(*which))
 
     def _in(self, conversation_id: str) -> tuple[Any, Any]:
-        return (
-            col(ChatMessage.user_id) == self._user_id,
-            col(ChatMessage.conversation_id) == conversation_id,
-        )
+        return col(ChatMessage.user_id) == self._user_id, col(ChatMessage.conversation_id) == conversation_id
 
     def _execute(self, statement: Any, values: dict[str, Any]) -> Any:  # noqa: ANN401 - a cursor's result, whatever it has
         return self._session.connection().execute(statement, {"owner": self._user_id, **values})

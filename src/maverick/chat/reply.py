@@ -12,11 +12,14 @@ from enum import IntEnum
 from itertools import groupby
 from typing import Any
 
+import msgspec
+
 from maverick.chat import phrases
 from maverick.chat.contract import AgentResult, ToolCallRecord
 from maverick.chat.streaming import SentenceFilter
 from maverick.chat.task_tools import ADD, LIST, TASK_TOOL_NAMES
 from maverick.loop import TerminateReason
+from maverick.loop.result import ToolOutcome, ToolRecord
 
 _NO_ERRORS = frozenset(("declined", "nothing_to_undo"))
 _LIMITS = frozenset(
@@ -166,3 +169,24 @@ def _fitted(shown: Sequence[tuple[_Kind, str, int]], room: int) -> list[str]:
 
 def _joined(*sentences: str) -> str:
     return "\n".join(sentence for sentence in sentences if sentence)
+
+
+def tool_call_record(made: ToolRecord, trouble: str = phrases.TROUBLE) -> ToolCallRecord:
+    """A tool call of a run, as it is kept with the answer; ``trouble`` is what a user is told of one that failed."""
+    parameters = {name: value for name, value in made.arguments.items() if name != "user_id"}
+    result = _parsed(made, trouble) if made.data is None else made.data
+    return ToolCallRecord(made.tool_name, parameters, result, made.duration_ms)
+
+
+def _parsed(made: ToolRecord, trouble: str) -> dict[str, Any]:
+    """The result of a call that has only text: of another tool, or in a run that Maverick 0.1.0 began."""
+    try:
+        found = msgspec.json.decode(made.result)
+    except msgspec.DecodeError:
+        found = None
+    if isinstance(found, dict) and "success" in found:
+        return found
+    if made.outcome is ToolOutcome.FINISHED:
+        return {"success": True, "data": made.result if found is None else found}
+    error = {"code": made.outcome.value, "message": trouble, "details": {"said": made.result}}
+    return {"success": False, "error": error}

@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 import mcp_types as types
-import msgspec
 
 from maverick.chat import phrases
 from maverick.chat.confirmations import ConfirmationStore
@@ -24,13 +23,12 @@ from maverick.chat.contract import (
     AgentResult,
     AnswerTimeoutError,
     MessageWithAttachments,
-    ToolCallRecord,
 )
 from maverick.chat.database import SessionFactory, owned_session
 from maverick.chat.matching import KNOWN_TASKS
 from maverick.chat.offline import TaskModel
 from maverick.chat.prompt import CHAT_LIMITS, MESSAGE_LENGTH, REMEMBERED_MESSAGES, chat_agent
-from maverick.chat.reply import compose, explain
+from maverick.chat.reply import compose, explain, tool_call_record
 from maverick.chat.streaming import FilteredEvents, SentenceFilter
 from maverick.chat.tables import Task, storable
 from maverick.chat.tasks import TaskStore
@@ -45,7 +43,7 @@ from maverick.exceptions import (
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition, RunConfig, TerminateReason
 from maverick.loop.events import AgentActivityEvent
-from maverick.loop.result import ToolOutcome, ToolRecord
+from maverick.loop.result import ToolOutcome
 from maverick.model import Document, Effect, Image, LLMClient, Message, Role, Tool, ToolContext
 from maverick.model.client import model_info, own_model, request_defaults
 from maverick.runtime import AbortSignal, AgentExecutor
@@ -378,24 +376,3 @@ def _effect(described: types.Tool) -> Effect:
 def _caller(context: ToolContext) -> Mapping[str, Any]:
     """The user a tool acts for: from the run, which has it from the request, and not from the model."""
     return MCPToolServer.caller_meta(context.user_id or "", context.idempotency_key, _conversation_id.get())
-
-
-def tool_call_record(made: ToolRecord, trouble: str = phrases.TROUBLE) -> ToolCallRecord:
-    """A tool call of a run, as it is kept with the answer; ``trouble`` is what a user is told of one that failed."""
-    parameters = {name: value for name, value in made.arguments.items() if name != "user_id"}
-    result = _parsed(made, trouble) if made.data is None else made.data
-    return ToolCallRecord(made.tool_name, parameters, result, made.duration_ms)
-
-
-def _parsed(made: ToolRecord, trouble: str) -> dict[str, Any]:
-    """The result of a call that has only text: of another tool, or in a run that Maverick 0.1.0 began."""
-    try:
-        found = msgspec.json.decode(made.result)
-    except msgspec.DecodeError:
-        found = None
-    if isinstance(found, dict) and "success" in found:
-        return found
-    if made.outcome is ToolOutcome.FINISHED:
-        return {"success": True, "data": made.result if found is None else found}
-    error = {"code": made.outcome.value, "message": trouble, "details": {"said": made.result}}
-    return {"success": False, "error": error}
