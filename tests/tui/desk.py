@@ -46,6 +46,7 @@ from maverick.model import Message, ModelInfo, Price, Response, Text, Thought, T
 from maverick.providers.scripted import Script
 from maverick.runtime.approver import Approver
 from maverick.testing import ScriptedClient
+from maverick.tools.mcp import ServerPrompt, list_prompts
 from maverick.tui.app import MaverickApp
 from maverick.tui.backend import Choice, OnOutput, PreparedAgent
 
@@ -132,6 +133,8 @@ class Desk:
         self.unreadable: list[str] = []
         self.live: list[AgentActivityEvent] = []
         """What a fleet does with the runs that are opened."""
+        self.servers: Sequence[str] = ()
+        """The MCP servers of the folder whose prompts are offered."""
 
     async def events(self, run_id: str, seen: int) -> AsyncGenerator[AgentActivityEvent, None]:
         for event in self.live:
@@ -155,6 +158,9 @@ class Desk:
 
     def problems(self) -> Sequence[str]:
         return self.unreadable
+
+    async def server_prompts(self) -> Sequence[ServerPrompt]:
+        return await list_prompts(self.servers) if self.servers else ()
 
     def prepare(self, name: str, trace_id: str = "") -> PreparedAgent:
         found = next((one for one in self.found if one.name == name), None)

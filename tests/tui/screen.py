@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -84,8 +84,11 @@ class Screen:
 
 
 @asynccontextmanager
-async def screen(script: Script = (), agent: str = "editor", *, kept: bool = False) -> AsyncIterator[Screen]:
+async def screen(
+    script: Script = (), agent: str = "editor", *, kept: bool = False, servers: Sequence[str] = ()
+) -> AsyncIterator[Screen]:
     desk = Desk(script)
+    desk.servers = servers
     if kept:
         await fill(desk.journal)
     app = desk.app(agent)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import json
 from pathlib import Path
 
 import pytest
+from textual.app import SystemCommand
 from textual.widgets import OptionList
 
 from maverick.journal import RunStatus
@@ -16,6 +18,7 @@ from maverick.tui.dialogs import ChoiceDialog, HelpDialog
 from maverick.tui.keys import COMMANDS
 from maverick.tui.panels import Welcome
 from maverick.tui.prompt import Completions
+from tools.mcp.wiki_server import wiki_server
 from tui.screen import Screen, screen
 
 pytestmark = pytest.mark.requirement("007-TUI-KEYS")
@@ -32,6 +35,10 @@ def notes(at: Screen) -> list[str]:
 def offers(at: Screen) -> list[str]:
     listed = at.app.query_one(Completions)
     return [str(option.prompt).split()[0] for option in listed.options] if listed.display else []
+
+
+def palette(at: Screen) -> dict[str, SystemCommand]:
+    return {command.title: command for command in at.app.get_system_commands(at.app.screen)}
 
 
 async def test_a_slash_lists_the_commands_and_enter_runs_the_one_that_is_highlighted() -> None:
@@ -93,11 +100,46 @@ async def test_skills_and_prompts_of_mcp_servers_are_commands_for_the_agent(
         assert at.prompt.text == "/mcp__wiki__summary tides"
 
 
+@pytest.mark.requirement("MCP-PROMPTS")
+async def test_prompts_of_mcp_servers_are_completed_and_in_the_palette_once_they_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with wiki_server() as url:
+        settings = tmp_path / ".maverick" / "mcp.json"
+        settings.parent.mkdir()
+        settings.write_text(json.dumps({"mcpServers": {"wiki": {"url": url}}}), encoding="utf-8")
+        async with screen([reply("They come and go."), reply("At six.")], servers=["wiki"]) as at:
+            await at.until(lambda: "/mcp__wiki__summary" in palette(at))
+            await at.press(*"/mcp__wiki__s")
+            found = offers(at)
+            await at.press("enter", *"tides", "enter")
+            await at.until(lambda: at.status is Status.COMPLETE)
+            palette(at)["/mcp__wiki__resource"].callback()
+            await at.press(*"wiki://tides When?", "enter")
+            await at.until(lambda: "At six." in at.said())
+
+    assert found == ["/mcp__wiki__summary", "/mcp__wiki__resource"]
+    assert at.said()[0] == "Sum up the page tides in English."
+    assert "The sea comes and goes." in at.said()[2]
+
+
+@pytest.mark.requirement("MCP-PROMPTS")
+async def test_a_server_that_cannot_be_asked_for_its_prompts_is_told_and_the_screen_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    async with screen([reply("Hello!")], servers=["wiki"]) as at:
+        await at.until(lambda: notes(at))
+        await at.send("hi")
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert "wiki" in notes(at)[0]
+
+
 async def test_every_command_is_in_the_palette_too() -> None:
     async with screen() as at:
-        names = {command.title for command in at.app.get_system_commands(at.app.screen)}
-
-        assert names == {f"/{name}" for name in COMMANDS} | {"Theme"}
+        assert set(palette(at)) == {f"/{name}" for name in COMMANDS} | {"Theme"}
 
 
 async def test_arrows_bring_back_what_was_sent_before_also_by_others_and_the_draft() -> None:

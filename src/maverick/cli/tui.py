@@ -10,8 +10,9 @@ import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from maverick.agents.conversations import agent_of_conversation
@@ -42,6 +43,9 @@ from maverick.runtime.approver import Approver
 from maverick.tools.permissions import Mode, ModeSwitch
 from maverick.tui.app import MaverickApp
 from maverick.tui.backend import Choice, OnOutput, PreparedAgent
+
+if TYPE_CHECKING:  # it brings MCP with it
+    from maverick.tools.mcp import ServerPrompt
 
 
 def open_screen(options: argparse.Namespace) -> int:
@@ -208,6 +212,15 @@ class CommandLineBackend:
     def problems(self) -> Sequence[str]:
         """What went wrong when agents were last looked for."""
         return self._problems
+
+    async def server_prompts(self) -> Sequence[ServerPrompt]:
+        """The prompts of the MCP servers of the command; the servers are connected to for that."""
+        if not self._mcp:
+            return ()
+        await asyncio.to_thread(import_module, "maverick.tools.mcp")  # takes a while, and the user types
+        from maverick.tools.mcp import list_prompts
+
+        return await list_prompts(self._mcp, self.folder)
 
     def prepare(self, name: str, trace_id: str = "") -> PreparedAgent:
         """The agent with a name, or that of a conversation, on the model that answers here: if none is set, the offline one."""

@@ -11,6 +11,7 @@ from textual.actions import parse
 from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.events import Event, Key, MouseDown, Paste
+from textual.markup import escape
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, TextArea
 from typing_extensions import override
@@ -62,6 +63,8 @@ class MaverickApp(ConversationApp):
         """What the command palette has: the slash commands, and Textual's choice of colours."""
         for name, key in COMMANDS.items():
             yield SystemCommand(f"/{name}", key.description, partial(self._run_slash, name, ""))
+        for name, offer in self._completions.completer.for_agent.items():
+            yield SystemCommand(f"/{name}", escape(offer.description), partial(self._write, offer.text))
         yield SystemCommand("Theme", "change the colours", self.action_change_theme)
 
     @override
@@ -234,13 +237,20 @@ class MaverickApp(ConversationApp):
 
     def _follow_folder(self) -> None:
         self._completions.completer = Completer(self._backend.folder)
+        self._load_prompts()
         self._show_problems()
+
+    def _write(self, text: str) -> None:
+        """Begin the prompt with a text, for the user to go on."""
+        self._prompt.clear()
+        self._prompt.insert(text)
+        self._prompt.focus()
 
     def _is_for_agent(self, name: str) -> bool:
         """Whether a slash command is a skill or the prompt of an MCP server, not one of the TUI's own."""
         if name in COMMANDS or name in ALIASES:
             return False
-        return name.startswith(_MCP) or name in self._completions.completer.skills
+        return name.startswith(_MCP) or name in self._completions.completer.skills.by_name
 
     async def _content(self, prompt: str) -> str | list[str | Part]:
         """What the agent is told: the prompt with the files it mentions, or what its slash command stands for."""
@@ -250,7 +260,7 @@ class MaverickApp(ConversationApp):
 
             return await expand_prompt(prompt, self._backend.folder)
         if name.startswith("/") and self._is_for_agent(name[1:]):
-            skills = self._completions.completer.found_skills
+            skills = self._completions.completer.skills
             if not skills.by_name[name[1:]].is_offered:  # the model cannot read it by itself
                 words = await asyncio.to_thread(read_mentions, rest, self._backend.folder)
                 if isinstance(words, str):

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.config.model_settings import Effort
@@ -16,6 +16,9 @@ from maverick.loop.events import AgentActivityEvent
 from maverick.model import ToolContext
 from maverick.runtime import AgentExecutor
 from maverick.runtime.approver import Approver
+
+if TYPE_CHECKING:  # it brings MCP with it
+    from maverick.tools.mcp import ServerPrompt
 
 OnOutput: TypeAlias = Callable[[ToolContext, str], object]
 """Called with a tool's output while the tool runs."""
@@ -87,6 +90,14 @@ class Backend(Protocol):
 
     def problems(self) -> Sequence[str]:
         """What went wrong when agents were last looked for."""
+        ...
+
+    async def server_prompts(self) -> Sequence[ServerPrompt]:
+        """The prompts of the MCP servers that agents get here; the servers are connected to for that.
+
+        Raises:
+            MaverickError: A server cannot be used.
+        """
         ...
 
     def prepare(self, name: str, trace_id: str = "") -> PreparedAgent:

@@ -1,14 +1,14 @@
-"""What can be completed at the prompt: slash commands, skills, and files after an ``@``; and the files it mentions."""
+"""What can be completed at the prompt: slash commands, and files after an ``@``; and the files it mentions."""
 
 from __future__ import annotations
 
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from maverick.agents.skills import Skills, load_skills
 from maverick.exceptions import InvalidInputError
@@ -17,7 +17,10 @@ from maverick.model.media import media_from_path
 from maverick.tui.keys import COMMANDS
 from maverick.tui.plain_text import one_line
 
-_COMMAND = re.compile(r"/([a-z-]*)")
+if TYPE_CHECKING:  # it brings MCP with it
+    from maverick.tools.mcp import ServerPrompt
+
+_COMMAND = re.compile(r"/([\w.:/-]*)")
 _WORD = re.compile(r'(?<!\S)@("[^"\n]*|\S*)$')
 _MENTION = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|(\S+))')
 _MOST_FILES = 5_000
@@ -41,9 +44,11 @@ class Offer(NamedTuple):
 
 
 class Completer:
-    """Completes what is typed, with the commands, the skills and the files of a folder."""
+    """Completes what is typed, with the commands, the skills, the prompts of MCP servers and the files of a folder."""
 
     def __init__(self, folder: Path) -> None:
+        self.prompts: Sequence[ServerPrompt] = ()
+        """The prompts of MCP servers, once they are known."""
         self._folder = folder
         self._files: list[str] = []
         self._read_at = -_FRESH
@@ -57,22 +62,29 @@ class Completer:
         return []
 
     @cached_property
-    def found_skills(self) -> Skills:
+    def skills(self) -> Skills:
         """The skills of the folder and the user."""
         return load_skills(self._folder)
 
-    @cached_property
-    def skills(self) -> Mapping[str, str]:
-        """What they are for, by their names."""
-        return {name: one_line(skill.description) for name, skill in self.found_skills.by_name.items()}
+    @property
+    def for_agent(self) -> Mapping[str, Offer]:
+        """The commands that are for the agent, by their names: skills, and the prompts of MCP servers."""
+        skills = ((f"/{name}", f"/{name}", skill.description) for name, skill in self.skills.by_name.items())
+        prompts = ((prompt.command, prompt.usage, prompt.description) for prompt in self.prompts)
+        return {
+            command[1:]: Offer(usage, one_line(description), 0, f"{command} ")
+            for command, usage, description in (*skills, *prompts)
+            if command[1:] not in COMMANDS and _COMMAND.fullmatch(command)
+        }
 
     def _commands(self, wanted: str) -> Iterator[Offer]:
-        names = [*COMMANDS, *(name for name in self.skills if name not in COMMANDS)]
+        for_agent = self.for_agent
+        names = [*COMMANDS, *for_agent]
         for name in _best(wanted, names) if wanted else names:
-            key = COMMANDS.get(name)
-            if key is None:
-                yield Offer(f"/{name}", self.skills[name], 0, f"/{name} ")
+            if name in for_agent:
+                yield for_agent[name]
                 continue
+            key = COMMANDS[name]
             keys = f" ({key.shown})" if key.always else ""
             yield Offer(f"/{name} {key.takes}".rstrip(), key.description + keys, 0, f"/{name} ", runs=True)
 

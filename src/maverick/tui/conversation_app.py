@@ -9,6 +9,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+from textual import work
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import OptionList
@@ -131,6 +132,7 @@ class ConversationApp(App[None]):
         self._prompt.sent = [prompt.partition(NOTE)[0] for prompt in self._listed.prompts]
         self._prompt.focus()
         self._show(self.session)
+        self._load_prompts()
         # After Ctrl-Z and fg, the shell has written over the screen.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self.set_interval(_FRAME, self.draw)
@@ -304,6 +306,15 @@ class ConversationApp(App[None]):
             return
         self._sidebar.show(self._listed, self.session.run_id, self._clock())
         self._follow()
+
+    @work(exclusive=True)
+    async def _load_prompts(self) -> None:
+        """Offer the prompts of MCP servers as commands, as soon as the servers have told them."""
+        completer = self._completions.completer
+        try:
+            completer.prompts = await self._backend.server_prompts()
+        except MaverickError as error:
+            self.notify(one_line(str(error)), severity="warning", markup=False)
 
     def _follow(self) -> None:
         """Read on in a run that another process works on."""
