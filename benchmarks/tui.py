@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.figure import Figure, Target
 from benchmarks.stopwatch import cpu_of, median_of
@@ -24,6 +24,9 @@ from maverick.tui.backend import Choice, OnOutput, PreparedAgent
 from maverick.tui.block import Speaker, Words
 from maverick.tui.conversation import ConversationModel, Status
 from maverick.tui.layout import ConversationLayout
+
+if TYPE_CHECKING:  # it brings MCP with it
+    from maverick.tools.mcp import ServerPrompt
 
 _DELTAS = 100_000
 _FRAME = 100
@@ -170,6 +173,12 @@ class _Workplace:
 
     def prepare(self, name: str, trace_id: str = "") -> PreparedAgent:  # noqa: ARG002 - there is only one
         return PreparedAgent(_TELLER)
+
+    async def server_prompts(self) -> Sequence[ServerPrompt]:
+        return []
+
+    def continue_conversation(self, agent: str, trace_id: str, run_id: str) -> str:  # noqa: ARG002 - it is kept nowhere
+        return trace_id or run_id
 
     @asynccontextmanager
     async def executor(

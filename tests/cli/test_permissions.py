@@ -110,7 +110,7 @@ def test_a_run_that_is_resumed_or_forked_goes_on_under_the_files_as_they_are_now
 async def test_on_the_screen_the_files_hold_too(home: Path, folder: Folder) -> None:
     say(home, "deny: [greet]")
     config = load_config()
-    place = CommandLineBackend(config, MemoryJournal(), look_up("coder.py", config), file="coder.py")
+    place = CommandLineBackend(config, MemoryJournal(), look_up("coder.py", config), source="coder.py")
     definition = place.prepare("coder").definition
 
     async with place.executor(definition, None, None) as executor:

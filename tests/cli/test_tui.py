@@ -10,6 +10,7 @@ import pytest
 
 from canary import CANARY
 from cli.folder import Folder
+from maverick.agents.conversations import FolderConversations, agent_of_run
 from maverick.cli.agent_lookup import look_up
 from maverick.cli.tui import CommandLineBackend
 from maverick.config import load_config
@@ -102,7 +103,7 @@ def test_a_model_that_was_asked_for_is_used_whatever_the_agent_names(folder: Fol
 def test_a_run_is_resumed_with_the_words_that_make_its_agent_the_same_again(folder: Folder) -> None:
     folder.write("other.md", AGENT.replace("helper", "other"))
 
-    place = backend("other.md", file="other.md", mode="plan")
+    place = backend("other.md", source="other.md", mode="plan")
 
     assert place.resume_options("other") == ["--agents", "other.md", "--mode", "plan"]
     assert place.resume_options("general") == ["--mode", "plan"]
@@ -166,6 +167,39 @@ def test_a_conversation_with_an_agent_in_a_file_goes_on_under_the_rules_of_trust
     assert begun.startswith("offline model")
     assert agent == "pirate"
     assert "has changed since this conversation began" in changed
+
+
+@pytest.mark.requirement("TRUST-CODE")
+def test_a_conversation_begun_on_the_screen_is_remembered_with_the_file_of_its_agent(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.write("ship/pirate.md", "---\nname: pirate\ndescription: Sails.\n---\nSay ahoy.\n")
+    folder.write("elsewhere/notes.txt", "")
+
+    async def talk(source: str | None, opened: str = "") -> str:
+        config = load_config()
+        async with SqliteJournal(folder.path / ".maverick" / "runs.db") as journal:
+            named = look_up(source, config)
+            app = MaverickApp(CommandLineBackend(config, journal, named, source=source), named.name)
+            async with app.run_test() as pilot:
+                if opened:
+                    app._open(opened)
+                    await until(pilot, lambda: app.session.run_id == opened)
+                await pilot.press(*"ahoy", "enter")
+                await until(pilot, lambda: app.session.run_id != opened and not app.session.is_live)
+                return app.session.run_id
+
+    monkeypatch.chdir(folder.path / "ship")
+    first = asyncio.run(talk("pirate.md"))
+    monkeypatch.chdir(folder.path / "elsewhere")
+    second = asyncio.run(talk(None, first))
+    continued = folder.main("run", "-c", "-p", "and now?", "--run-id", "third")
+    resumed = agent_of_run(second)
+    (conversation,) = FolderConversations().all()
+
+    assert continued.returncode == 0, continued.stderr
+    assert resumed == str(folder.path / "ship" / "pirate.md")
+    assert conversation.runs == (second, "third")
 
 
 async def test_its_executor_keeps_runs_in_its_journal(folder: Folder) -> None:

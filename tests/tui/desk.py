@@ -174,6 +174,9 @@ class Desk:
         changed = replace(own.model_config, model=self.model or own.model_config.model, effort=self.effort)
         return PreparedAgent(replace(own, model_config=changed), 8_000, self.remark, self.mode or "ask")
 
+    def continue_conversation(self, agent: str, trace_id: str, run_id: str) -> str:
+        return trace_id or f"trace of {run_id}"
+
     @asynccontextmanager
     async def executor(
         self, definition: AgentDefinition[Any], approve: Approver | None, on_output: OnOutput | None

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from maverick.agents.conversations import agent_of_conversation
+from msgspec import structs
+
+from maverick.agents.conversations import FolderConversations, agent_of_conversation, new_conversation
 from maverick.agents.discovery import DiscoveredAgent, Origin
 from maverick.agents.running import agent_executor, mode_of
 from maverick.cli.agent_lookup import discovery, explain_stand_in, look_up, named_file, runnable, who_answers
@@ -70,7 +72,7 @@ async def _show(options: argparse.Namespace, config: MaverickConfig) -> int:
     async with open_journal(options.journal or config.journal.get_secret_value()) as journal:
         await journal.list_runs(limit=1)
         wanted = {"model": options.model, "mode": options.mode, "mcp": options.mcp}
-        backend = CommandLineBackend(config, journal, named, file=named_file(options.agent), **wanted)
+        backend = CommandLineBackend(config, journal, named, source=options.agent, **wanted)
         app = MaverickApp(backend, named.name)
         signals = _quit_on_signals(app)
         await app.run_async()
@@ -109,7 +111,7 @@ class CommandLineBackend:
         config: The user's settings.
         journal: Where runs are kept.
         named: The agent that was named on the command line.
-        file: The file it is in, if that was named.
+        source: What it was named by there: its name, or its file.
         model: The model to use in place of each agent's own.
         mode: What agents may do without asking.
         mcp: MCP servers whose tools agents get beside their own.
@@ -121,7 +123,7 @@ class CommandLineBackend:
         journal: Journal,
         named: DiscoveredAgent,
         *,
-        file: str | None = None,
+        source: str | None = None,
         model: str | None = None,
         mode: str | None = None,
         mcp: Sequence[str] = (),
@@ -134,7 +136,8 @@ class CommandLineBackend:
         """The modes of the runs in progress."""
         self._config = config
         self._named = named
-        self._file = file
+        self._source = source
+        self._began_in = Path.cwd()
         self._mcp = mcp
         self._problems: list[str] = []
         self._found: dict[str, DiscoveredAgent] = {}
@@ -253,8 +256,22 @@ class CommandLineBackend:
 
     def resume_options(self, name: str, trace_id: str = "") -> list[str]:
         """The options after ``maverick runs resume ID`` for a run of an agent that was started here."""
-        file = self._file if name == self._named.name else named_file(agent_of_conversation(trace_id))
-        return self._changes.words(file)
+        source = self._source if name == self._named.name else agent_of_conversation(trace_id)
+        return self._changes.words(named_file(source))
+
+    def continue_conversation(self, agent: str, trace_id: str, run_id: str) -> str:
+        """Remember a run as the next one of a conversation of the folder, with the agent as the user named it."""
+        if agent != self._named.name:
+            source: str | None = agent_of_conversation(trace_id) or agent
+        elif named_file(self._source) is None:
+            source = self._source
+        else:
+            source = str(self._began_in / str(self._source))  # the user may have moved to another folder
+        conversation, here = new_conversation(source), FolderConversations()
+        if trace_id:
+            conversation = here.latest(structs.replace(conversation, id=trace_id))
+        here.remember(conversation.continued_by(run_id))
+        return conversation.id
 
     def executor(
         self, definition: AgentDefinition[Any], approve: Approver | None, on_output: OnOutput | None

@@ -108,6 +108,19 @@ class Backend(Protocol):
         """
         ...
 
+    def continue_conversation(self, agent: str, trace_id: str, run_id: str) -> str:
+        """Remember a run of an agent as the next one of a conversation, or the first of a new one.
+
+        Args:
+            agent: The agent's name.
+            trace_id: The trace id of the conversation; empty for a new one.
+            run_id: The run.
+
+        Returns:
+            The trace id of the run.
+        """
+        ...
+
     def executor(
         self, definition: AgentDefinition[Any], approve: Approver | None, on_output: OnOutput | None
     ) -> AbstractAsyncContextManager[AgentExecutor]:

@@ -116,6 +116,7 @@ class Session:
             text = asked + "".join(self._notes)
             inputs = {**inputs, PROMPT: [*media, text] if media else text}
             self._notes = []
+        trace_id = self._backend.continue_conversation(self.agent, self.model.trace_id, run_id)
         self.model.begin(run_id, prompt, definition.run_config.limits, prepared.context_window)
         if prepared.notice and not before:  # once in a conversation
             self.model.remark(prepared.notice)
@@ -126,7 +127,7 @@ class Session:
                 inputs=inputs,
                 messages=before,
                 run_id=run_id,
-                trace_id=self.model.trace_id or None,
+                trace_id=trace_id,
                 signal=self._signal,
                 on_activity=self.model.tell,
             ),
