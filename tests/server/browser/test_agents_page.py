@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.async_api import BrowserContext, FilePayload, expect
 
-from maverick import AgentExecutor, SqliteJournal, define_agent, tool
+from maverick import AgentDefinition, AgentExecutor, SqliteJournal, define_agent, tool
 from maverick.model import LLMClient
 from maverick.testing import ScriptedClient, call, calls, reply
 from server.browser.test_accessibility import problems
@@ -25,13 +26,15 @@ pytestmark = [
 
 
 @asynccontextmanager
-async def serving(folder: Path, client: LLMClient, **options: object) -> AsyncIterator[ChatServer]:
+async def serving(
+    folder: Path, client: LLMClient, *agents: AgentDefinition[Any], **options: object
+) -> AsyncIterator[ChatServer]:
     executor = AgentExecutor(client, **options)  # type: ignore[arg-type]  # as a test gives them
     SENT.clear()
     async with (
         SqliteJournal(folder / "runs.db") as journal,
         ChatServer(
-            folder / "chat.db", agents=(clerk, reporter), journal=journal, executor=executor
+            folder / "chat.db", agents=agents or (clerk, reporter), journal=journal, executor=executor
         ) as server,
     ):
         yield server
@@ -82,7 +85,7 @@ async def test_a_tool_is_approved_on_the_page_and_the_same_answer_goes_on(
 
 
 @tool(approval=True)
-async def shell(command: str, seconds: int = 60) -> str:
+async def shell(command: str, reason: str) -> str:
     """Run a command."""
     return f"ran {command}"
 
@@ -105,25 +108,22 @@ async def test_an_approval_shows_the_command_or_the_change_and_its_button_has_th
     coder = define_agent("coder", "You write programs.", tools=[shell, edit_file, write_file])
     client = ScriptedClient(
         [
-            call("shell", command="rm -r build\u202e\nls", seconds=5),
+            call("shell", command="rm -r build\u202e\nls", reason="it is\u202e old"),
             call("edit_file", path="notes.txt", old="first\nred\nlast", new="first\ngreen\nlast"),
             call("write_file", path="new.txt", content="one\ntwo\n"),
             reply("Done."),
         ]
     )
-    async with (
-        SqliteJournal(tmp_path / "runs.db") as journal,
-        ChatServer(
-            tmp_path / "chat.db", agents=(coder,), journal=journal, executor=AgentExecutor(client)
-        ) as server,
-    ):
+    async with serving(tmp_path, client, coder) as server:
         window = await Window.open(context, server, "ana")
         request, title = window.page.locator(".request"), window.page.locator(".request-title")
         await window.say("Tidy up.")
         await expect(title).to_have_text("Run this command?")
         await expect(window.page.locator(".own-request")).to_have_text("Run this command?")
         await expect(request.locator("code")).to_have_text("rm -r build\\u{202e}\nls")
-        await expect(request.locator("dl")).to_have_text("Seconds5")
+        await expect(request.locator("dl")).to_have_text("Reasonit is\\u{202e} old")
+        await expect(window.page.locator(".tool-subject")).to_have_text("rm -r build\\u{202e} ls")
+        await expect(window.page.locator(".tool-body")).not_to_contain_text("\u202e")
         await window.shoot("agent-approval-command")
         assert await problems(window) == []
         await request.get_by_role("button", name="Run", exact=True).click()
@@ -218,12 +218,7 @@ async def test_an_agent_hears_on_its_next_turn_what_is_written_while_it_works(
 
     guide = define_agent("guide", "You guide.", tools=[search])
     client = ScriptedClient([call("search"), reply("Nantes.")])
-    async with (
-        SqliteJournal(tmp_path / "runs.db") as journal,
-        ChatServer(
-            tmp_path / "chat.db", agents=(guide,), journal=journal, executor=AgentExecutor(client)
-        ) as server,
-    ):
+    async with serving(tmp_path, client, guide) as server:
         window = await Window.open(context, server, "ana")
         await window.say("Where to?")
         await expect(window.answers.last).to_contain_text("search", ignore_case=True)

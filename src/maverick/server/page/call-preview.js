@@ -1,7 +1,7 @@
 // What a tool call would do, for the person who is asked about it.
 
 import { element, label } from "./element.js";
-import { shown } from "./output.js";
+import { shown, visible } from "./output.js";
 
 const COMMANDS = ["shell", "Bash"];
 const FILES = {
@@ -11,7 +11,6 @@ const FILES = {
   write_file: ["Write", "path", null, "content"],
   Write: ["Write", "file_path", null, "content"],
 };
-const UNSEEN = /(?![\t\n])[\p{C}\p{DI}\u2028\u2029\u2800]/gu;
 
 /** What would happen as a question and a verb for the button, and all there is to know; no details if there are none. */
 export function callPreview({ tool_name, action, arguments: given }) {
@@ -51,15 +50,10 @@ function diff(old, text) {
 const SIGNS = { span: " ", del: "-", ins: "+" };
 const diffLine = ([kind, line]) => element(kind, { class: "diff-line", text: `${SIGNS[kind]} ${visible(line)}` });
 
-/** A text in which nothing is invisible, or turns the direction of what is beside it. */
-function visible(text) {
-  return text.replace(UNSEEN, (sign) => `\\u{${sign.codePointAt(0).toString(16)}}`);
-}
-
 function code(name, ...lines) {
   return element("pre", { tabindex: "0", role: "group", "aria-label": name }, element("code", {}, ...lines));
 }
 
 function rest(values) {
-  return Object.keys(values).length ? [shown(values)] : [];
+  return Object.keys(values).length ? [shown(values, visible)] : [];
 }

@@ -2,23 +2,36 @@
 
 import { element, label } from "./element.js";
 
+const UNSEEN = /(?![\t\n])[\p{C}\p{DI}\u2028\u2029\u2800]/gu;
+const TURNING = /\p{Bidi_C}/gu;
+
+/** A text in which nothing is invisible, or turns the direction of what is beside it. */
+export const visible = (text) => escaped(text, UNSEEN);
+
+/** A text in which nothing turns the direction of what is beside it; the invisible parts of emoji stay. */
+export const straight = (text) => escaped(text, TURNING);
+
+function escaped(text, signs) {
+  return String(text).replace(signs, (sign) => `\\u{${sign.codePointAt(0).toString(16)}}`);
+}
+
 /** An answer that has a type, as a card. */
 export function outputCard(value) {
   return element("div", { class: "output", role: "group", "aria-label": "Result" }, shown(value));
 }
 
 /** A value: fields with their names, lists as lists, all else as text. */
-export function shown(value) {
+export function shown(value, write = String) {
   if (Array.isArray(value)) {
     if (!value.length) return element("span", { class: "quiet", text: "none" });
-    return element("ul", {}, ...value.map((item) => element("li", {}, shown(item))));
+    return element("ul", {}, ...value.map((item) => element("li", {}, shown(item, write))));
   }
   if (value !== null && typeof value === "object") {
-    return element("dl", {}, ...Object.entries(value).flatMap(([name, field]) => [element("dt", { text: label(name) }), element("dd", {}, shown(field))]));
+    return element("dl", {}, ...Object.entries(value).flatMap(([name, field]) => [element("dt", { text: write(label(name)) }), element("dd", {}, shown(field, write))]));
   }
   if (value === null || value === undefined || value === "") return element("span", { class: "quiet", text: "none" });
   if (typeof value === "boolean") return element("span", { text: value ? "yes" : "no" });
-  return element("span", { text: String(value) });
+  return element("span", { text: write(value) });
 }
 
 /** The same value in fields that can be changed; gives them, and what reads them again. */

@@ -1,7 +1,7 @@
 // A tool call as a line that opens: what was called, with what, and what came of it.
 
 import { element, icon, label } from "./element.js";
-import { shown } from "./output.js";
+import { shown, straight } from "./output.js";
 
 const LABELS = {
   add_task: "Add a task",
@@ -29,8 +29,8 @@ export class ToolCard {
         "summary",
         {},
         this.status,
-        element("span", { class: "tool-name", text: LABELS[name] ?? label(name) }),
-        element("span", { class: "tool-subject", text: subject.replaceAll("_", " ") }),
+        element("span", { class: "tool-name", text: LABELS[name] ?? straight(label(name)) }),
+        element("span", { class: "tool-subject", text: straight(subject.replaceAll("_", " ")) }),
         this.time,
       ),
       this.body,
@@ -79,5 +79,5 @@ function readable(result) {
 }
 
 function section(title, value) {
-  return [element("p", { class: "tool-label", text: title }), element("div", { class: "tool-value", tabindex: "0", role: "group", "aria-label": title }, shown(value))];
+  return [element("p", { class: "tool-label", text: title }), element("div", { class: "tool-value", tabindex: "0", role: "group", "aria-label": title }, shown(value, straight))];
 }
