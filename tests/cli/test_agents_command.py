@@ -70,7 +70,7 @@ def test_an_agent_is_shown_with_all_it_is(folder: Folder) -> None:
         "model    offline:",
         "settings effort high, server_tools web_search mcp, extra service_tier",
         "tools    grep",
-        "limits   50 turns, $0.5000 of cost, 10 min 0 s",
+        "limits   50 turns, $0.50 of cost, 10 min 0 s",
         "input    audience: Who reads it.",
         "input    days (by default 3)",
         "input    prompt: What to do.",

@@ -72,10 +72,10 @@ def test_a_file_of_cases_is_run_shown_and_compared_with_the_last_time(weather: F
     first = weather.main("eval", "cases.yaml")
 
     assert first.returncode == 1
-    assert re.search(r"brest +passed +1/1 +2 +\$0.0200", first.stdout)
+    assert re.search(r"brest +passed +1/1 +2 +\$0.02", first.stdout)
     assert re.search(r"lyon +FAILED +0/1", first.stdout)
     assert "failed: contains 'rain'. Missing: 'rain'. The answer is 'It is sunny in Lyon.'." in first.stdout
-    assert "1 of 2 cases passed. Cost: $0.0400." in first.stdout
+    assert "1 of 2 cases passed. Cost: $0.04." in first.stdout
     assert "[2/2]" in first.stderr  # a line for each in a pipe
 
     weather.write("cases.yaml", CASES.replace("WORD", "Lyon"))

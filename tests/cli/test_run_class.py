@@ -206,7 +206,7 @@ def test_any_class_with_execute_is_run_with_whatever_it_is_given(folder: Folder)
     done = folder.main("run", "plain.py", "-p", "hi", "-i", "x=1")
 
     assert (done.returncode, done.stdout) == (0, "[('prompt', 'hi'), ('x', '1')]\n")
-    assert done.stderr == "plain: complete, 0 turns, 3 tokens, cost $0.5000, 1.0 s\n"
+    assert done.stderr == "plain: complete, 0 turns, 3 tokens, cost $0.50, 1.0 s\n"
 
 
 @pytest.mark.requirement("KEY-OWNER")

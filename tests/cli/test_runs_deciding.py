@@ -10,10 +10,10 @@ from cli.folder import Folder
 from cli.office_agents import clerk
 from cli.runs_command import AGENTS, Runs, fits
 from maverick import AgentExecutor
-from maverick.cli.screen import one_line
 from maverick.journal import Approval, ApprovalStatus, Journal
 from maverick.journal.approvals import reopened
 from maverick.testing import ScriptedClient, call
+from maverick.tui.plain_text import one_line
 from media_files import png
 
 

@@ -6,9 +6,10 @@ import pytest
 
 from maverick.loop.limits import Limits
 from maverick.model import Usage
-from maverick.tui.gauge import Gauge, age, duration, money, tokens
+from maverick.tui.figures import age, counted, duration, money, tokens
+from maverick.tui.gauge import Gauge
 from maverick.tui.panels import GaugeLine
-from maverick.tui.plain_text import one_line, plain
+from maverick.tui.plain_text import one_line, plain, printable
 from maverick.tui.tool_lines import diff_styles
 from tui.desk import Desk
 
@@ -22,19 +23,51 @@ def test_tokens_are_told_in_few_characters(count: int, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dollars", "shown"),
-    [(None, "$?"), (0.0, "$0.00"), (0.5, "$0.50"), (0.0126, "$0.0126"), (1.239, "$1.24")],
+    ("seconds", "shown"),
+    [
+        (-1, "0 ms"),
+        (0, "0 ms"),
+        (0.0123, "12 ms"),
+        (0.9994, "999 ms"),
+        (0.9996, "1.0 s"),
+        (2.14, "2.1 s"),
+        (59.94, "59.9 s"),
+        (59.96, "1 min 0 s"),
+        (75, "1 min 15 s"),
+        (3599.6, "1 h 0 min"),
+        (7260, "2 h 1 min"),
+        (90_000, "1 d 1 h"),
+    ],
 )
-def test_money_is_exact_where_it_is_small(dollars: float | None, shown: str) -> None:
-    assert money(dollars) == shown
+def test_a_duration_has_one_or_two_units(seconds: float, shown: str) -> None:
+    assert duration(seconds) == shown
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"), [(0.012, "12 ms"), (1.53, "1.5 s"), (61, "1 min"), (7_300, "2 h"), (200_000, "2 d")]
+    ("seconds", "shown"),
+    [(-5, "0 s"), (12.4, "12 s"), (60, "1 min"), (7199, "1 h"), (86_400 * 30.5, "30 d")],
 )
-def test_durations_and_ages_are_told_in_their_largest_unit(seconds: float, shown: str) -> None:
-    assert duration(seconds) == shown
-    assert age(7) == "7 s"
+def test_an_age_has_its_largest_unit(seconds: float, shown: str) -> None:
+    assert age(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("dollars", "shown"),
+    [
+        (None, "$?"),
+        (0, "$0"),
+        (0.00123, "$0.0012"),
+        (0.1 + 0.2, "$0.30"),
+        (1.239, "$1.24"),
+        (1234.5, "$1,234.50"),
+    ],
+)
+def test_money_has_as_many_digits_as_matter(dollars: float | None, shown: str) -> None:
+    assert money(dollars) == shown
+
+
+def test_one_thing_is_not_many() -> None:
+    assert [counted(number, "turn") for number in (0, 1, 1000)] == ["0 turns", "1 turn", "1,000 turns"]
 
 
 @pytest.mark.requirement("007-TUI-GAUGE")
@@ -64,7 +97,7 @@ def test_a_gauge_without_limits_tells_what_was_used() -> None:
 @pytest.mark.parametrize(
     ("width", "shown"),
     [
-        (80, "ask · /home/ana/project context 0/8k tokens 0/50k cost $0.00 turn 0/20"),
+        (80, "ask · /home/ana/project context 0/8k tokens 0/50k cost $0 turn 0/20"),
         (60, "ask · /home/ana/project context 0/8k tokens 0/50k"),
         (30, "ask · /home/ana/project"),
         (22, "ask · …na/project"),
@@ -95,4 +128,5 @@ def test_text_is_harmless_to_read_and_nothing_is_hidden_in_what_is_decided_on() 
     wild = "a\x1b[2J\tb\u202ec\ud800"
 
     assert plain(wild) == "a[2J    bc\ufffd"
-    assert one_line(" a\n  b\t") == "a b"
+    assert printable(wild) == "a[2J\tbc\ud800"
+    assert one_line(" a\n  b\r\u200fc\t") == "a b c"

@@ -12,16 +12,18 @@ from typing import Any
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.named_tools import CODING_TOOLS
 from maverick.cli.agent_lookup import discovery, look_up
-from maverick.cli.formatting import columns_of, duration, money, table
+from maverick.cli.formatting import columns_of, table
 from maverick.cli.json_text import json_text
 from maverick.cli.new_file import write_new_file
 from maverick.cli.parser import name_lines
-from maverick.cli.screen import Screen, one_line
+from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
 from maverick.config.own_files import own_folder
 from maverick.exceptions import InvalidInputError
 from maverick.loop import AgentDefinition, Input, RunConfig
 from maverick.loop.inputs import REQUIRED
+from maverick.tui.figures import duration, money
+from maverick.tui.plain_text import one_line
 
 _COLUMNS = columns_of("AGENT", "FROM", "WHAT IT DOES…")
 

@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from maverick.cli.formatting import terminal_width, width_of
-from maverick.cli.screen import Screen, printable
+from maverick.cli.screen import Screen
+from maverick.tui.plain_text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

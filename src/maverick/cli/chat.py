@@ -19,7 +19,7 @@ from maverick.cli.chat_session import ChatSession, choose_assistant
 from maverick.cli.event_printer import EventPrinter
 from maverick.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS
 from maverick.cli.progress import progress_line
-from maverick.cli.screen import Screen, one_line, shortened, shown_call
+from maverick.cli.screen import Screen, shortened, shown_call
 from maverick.cli.settings import load_settings
 from maverick.cli.stop_signals import on_ctrl_c
 from maverick.exceptions import AgentError, MaverickError
@@ -30,6 +30,7 @@ from maverick.loop.events import AgentActivityEvent, ContentChunk, ToolCallEnd, 
 from maverick.providers.resolve import OFFLINE
 from maverick.runtime import AbortSignal
 from maverick.telemetry import log
+from maverick.tui.plain_text import one_line
 
 HELP = """\
 Say what to do with your tasks, and press Enter.

@@ -20,10 +20,9 @@ import maverick
 from maverick.cli.agent_lookup import discovery
 from maverick.cli.config import settings_files, write_setting
 from maverick.cli.exit_codes import FAILURE, SUCCESS
-from maverick.cli.formatting import counted
 from maverick.cli.json_text import json_text
 from maverick.cli.new_file import write_new_file
-from maverick.cli.screen import Screen, one_line, printable, shortened
+from maverick.cli.screen import Screen, shortened
 from maverick.config import DEFAULT, AgentConfig, MaverickConfig, load_config
 from maverick.config.installation import install_command
 from maverick.config.mcp_server import MCPServer
@@ -33,6 +32,8 @@ from maverick.config.programs import find_program, helper_environment
 from maverick.config.settings import is_address
 from maverick.exceptions import ConfigError, MaverickError
 from maverick.providers.resolve import key_variable, resolve
+from maverick.tui.figures import counted
+from maverick.tui.plain_text import one_line
 
 
 class Health(StrEnum):
@@ -268,7 +269,7 @@ def examine_claude_cli() -> Iterator[Finding]:
     except (OSError, subprocess.SubprocessError) as error:
         yield _wrong("claude CLI", f"{path} does not start: {type(error).__name__}", "install it again")
     else:
-        yield _good("claude CLI", f"{printable(one_line(done.stdout))}, at {path}")
+        yield _good("claude CLI", f"{one_line(done.stdout)}, at {path}")
 
 
 def examine_programs() -> Iterator[Finding]:

@@ -21,7 +21,7 @@ from maverick.agents.python_source import load_python
 from maverick.agents.running import agent_executor
 from maverick.cli.agent_lookup import explain_stand_in, look_up, runnable, split_source, who_answers
 from maverick.cli.exit_codes import FAILURE, SIGNALLED, SUCCESS
-from maverick.cli.formatting import columns_of, duration, money
+from maverick.cli.formatting import columns_of
 from maverick.cli.progress import Progress
 from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console
@@ -40,6 +40,7 @@ from maverick.journal.opening import open_journal
 from maverick.loop import AgentDefinition
 from maverick.providers.resolve import resolve
 from maverick.runtime import AbortSignal, AgentExecutor
+from maverick.tui.figures import duration, money
 
 _COLUMNS = columns_of("CASE…", "RESULT", ">PASSED", ">LAST TIME", ">TURNS", ">COST", ">TIME")
 _BAR = 20

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from maverick.cli.answer_writer import AnswerWriter
-from maverick.cli.formatting import duration
 from maverick.cli.screen import Screen, shortened, shown_call
 from maverick.loop import AgentResult, TerminateReason, events
 from maverick.model.untrusted import unmarked
+from maverick.tui.figures import duration
 
 
 class EventPrinter:

@@ -1,4 +1,4 @@
-"""Figures and tables as people read them: durations, money, aligned columns that fit the terminal."""
+"""Tables as people read them: aligned columns that fit the terminal."""
 
 from __future__ import annotations
 
@@ -10,50 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from maverick.cli.screen import one_line, printable
-
-_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
-
-
-def duration(seconds: float) -> str:
-    """How long something took."""
-    seconds = max(seconds, 0.0)
-    if seconds < 0.9995:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    for size, name, part, part_name in (
-        (_DAY, "d", _HOUR, "h"),
-        (_HOUR, "h", _MINUTE, "min"),
-        (_MINUTE, "min", 1, "s"),
-    ):
-        if whole >= size:
-            return f"{whole // size} {name} {whole % size // part} {part_name}"
-    raise AssertionError(whole)
-
-
-def age(seconds: float) -> str:
-    """How long ago something was, in its largest unit."""
-    for size, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
-        if seconds >= size:
-            return f"{seconds // size:.0f} {name}"
-    return f"{max(seconds, 0):.0f} s"
-
-
-def money(dollars: float | None) -> str:
-    """What something cost; a question mark when the price is not known."""
-    if dollars is None:
-        return "?"
-    if dollars == 0:
-        return "$0"
-    return f"${dollars:.4f}" if dollars < 1 else f"${dollars:,.2f}"
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
+from maverick.tui.plain_text import one_line
 
 _GAP = "  "
 _NARROWEST = 4
@@ -147,7 +104,7 @@ def _padded(cell: str, size: int, *, right: bool) -> str:
 
 def _cell(text: str, width: int) -> str:
     indent = text[: len(text) - len(text.lstrip(" "))]
-    return fitted(indent + printable(one_line(text)), width)
+    return fitted(indent + one_line(text), width)
 
 
 def _width_of_character(character: str) -> int:

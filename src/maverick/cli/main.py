@@ -14,14 +14,9 @@ from typing import Any, NamedTuple
 import maverick
 from maverick.cli.exit_codes import FAILURE, INTERRUPTED, MISUSE, SUCCESS, is_misuse
 from maverick.cli.parser import CommandParser
-from maverick.cli.screen import (
-    accept_all_characters,
-    forget_unwritten,
-    one_line,
-    open_closed_streams,
-    printable,
-)
+from maverick.cli.screen import accept_all_characters, forget_unwritten, open_closed_streams
 from maverick.exceptions import MaverickError
+from maverick.tui.plain_text import one_line, printable
 
 
 class Command(NamedTuple):
@@ -170,4 +165,4 @@ def _complain(error: Exception, said: str, options: argparse.Namespace) -> None:
 
         trace = printable("".join(traceback.format_exception(error)))
     with suppress(OSError):  # there is nowhere else to report it; the exit code tells
-        sys.stderr.write(f"{trace}maverick: {printable(one_line(said))}\n")
+        sys.stderr.write(f"{trace}maverick: {one_line(said)}\n")

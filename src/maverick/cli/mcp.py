@@ -18,7 +18,7 @@ import msgspec
 from maverick.cli.exit_codes import FAILURE, SUCCESS
 from maverick.cli.formatting import columns_of, table
 from maverick.cli.json_text import json_text
-from maverick.cli.screen import Screen, one_line
+from maverick.cli.screen import Screen
 from maverick.config.mcp_servers import (
     OF_OTHER_PROGRAMS,
     MCPServers,
@@ -28,6 +28,7 @@ from maverick.config.mcp_servers import (
 )
 from maverick.config.own_files import own_folder, read_small_file, replace_file
 from maverick.exceptions import ConfigError, InvalidInputError, MaverickError, describe_unknown
+from maverick.tui.plain_text import one_line
 
 if TYPE_CHECKING:
     from maverick.tools.mcp import ConfiguredServer

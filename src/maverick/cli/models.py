@@ -8,13 +8,14 @@ from fnmatch import fnmatch
 
 from msgspec import to_builtins
 
-from maverick.cli.formatting import columns_of, counted, table
+from maverick.cli.formatting import columns_of, table
 from maverick.cli.json_text import json_text
 from maverick.cli.parser import name_lines
 from maverick.cli.screen import Screen
 from maverick.exceptions import InvalidInputError
 from maverick.model import ModelInfo
 from maverick.providers.prices import listed_models, prices_as_of, retirement_notice
+from maverick.tui.figures import counted
 
 _COLUMNS = columns_of("MODEL", ">WINDOW", ">IN", ">OUT", ">CACHED", "RETIRES", "TAKES…")
 _PREFIXES = {"anthropic": "claude:", "openai": "openai:"}

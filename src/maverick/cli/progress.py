@@ -10,9 +10,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Self, TextIO
 
-from maverick.cli.formatting import duration, fitted, terminal_width
-from maverick.cli.screen import Screen, printable, shortened
+from maverick.cli.formatting import fitted, terminal_width
+from maverick.cli.screen import Screen, shortened
 from maverick.loop import events
+from maverick.tui.figures import duration
+from maverick.tui.plain_text import printable
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _BETWEEN_FRAMES = 0.1

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 
 from maverick.cli import exit_codes
 from maverick.cli.event_printer import EventPrinter
-from maverick.cli.formatting import counted, duration, money
 from maverick.cli.json_text import event_fields, result_fields
 from maverick.cli.progress import Progress, progress_line
 from maverick.cli.run_options import RunOptions
@@ -22,6 +21,7 @@ from maverick.loop.result import RESUMABLE
 from maverick.model import ToolContext
 from maverick.runtime import AbortSignal
 from maverick.runtime.event_log import EventStream, Listener
+from maverick.tui.gauge import summary
 
 _CODES: Mapping[TerminateReason, int] = {
     TerminateReason.COMPLETE: exit_codes.INVALID_OUTPUT,  # it came to its end, and yet has no success
@@ -43,20 +43,6 @@ def exit_code(result: AgentResult[Any]) -> int:
     if any(isinstance(error, AuthenticationError) for error in result.errors):
         return exit_codes.MISUSE  # the key is a setting, and the same again fails again
     return exit_codes.SUCCESS if result.success else _CODES[result.terminate_reason]
-
-
-def summary(result: AgentResult[Any]) -> str:
-    """Why the run ended and what it used, in a line."""
-    usage = result.usage
-    return ", ".join(
-        (
-            result.terminate_reason.value,
-            counted(result.turn_count, "turn"),
-            counted(usage.total_tokens, "token"),
-            f"cost {money(usage.total_cost_usd)}",
-            duration(usage.duration_ms / 1000),
-        )
-    )
 
 
 class RunPrinter:
@@ -130,7 +116,8 @@ class RunPrinter:
                 how = "Resume with"
             # A mistake at the start says itself what to do.
             if exit_code(result) != exit_codes.MISUSE or result.turn_count > 1 or not self._is_new:
-                await self.leave(summary(result), how, resumable=result.terminate_reason in RESUMABLE)
+                state = f"{result.terminate_reason.value}, {summary(result)}"
+                await self.leave(state, how, resumable=result.terminate_reason in RESUMABLE)
         elif not self._over:  # a run that had its answer before gives it without an event
             self.console.write({"type": "run_end", "run_id": self._run_id, "result": result_fields(result)})
         if self.signals and result.terminate_reason is TerminateReason.ABORTED:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Self, TextIO
 
 from maverick.exceptions import MaverickError
+from maverick.tui.plain_text import one_line, printable
 
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
@@ -64,7 +64,6 @@ def point_nowhere(number: int) -> None:
         os.close(nowhere)
 
 
-_CONTROL = dict.fromkeys((*range(0x09), *range(0x0B, 0x20), 0x7F))
 _LONGEST_REMARK = 200
 
 _DIM, _RED, _BOLD = "2", "31", "1"
@@ -154,13 +153,6 @@ class Screen:
         write_out(self._remarks, f"\033[{style}m{text}\033[0m\n" if self._colour else f"{text}\n")
 
 
-def printable(text: str) -> str:
-    """The text without control characters, lines and tabs aside."""
-    if text.isascii():
-        return text.translate(_CONTROL)
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", "", text)
-
-
 def whole_call(name: str, arguments: Mapping[str, Any]) -> str:
     """A tool call as one would write it, with nothing in it that could be overlooked."""
     written = (f"{key if key.isidentifier() else repr(key)}={value!r}" for key, value in arguments.items())
@@ -176,8 +168,3 @@ def shortened(text: str) -> str:
     """The text on one line, cut off when it is long."""
     line = one_line(text)
     return line if len(line) <= _LONGEST_REMARK else f"{line[:_LONGEST_REMARK]}…"
-
-
-def one_line(text: str) -> str:
-    """The text with single spaces in place of line breaks, tabs and other gaps."""
-    return " ".join(text.split())

@@ -13,15 +13,16 @@ from typing import Any
 
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.running import agent_executor
-from maverick.cli.formatting import counted
 from maverick.cli.run_printer import RunPrinter, watch
-from maverick.cli.screen import Screen, one_line, printable
+from maverick.cli.screen import Screen
 from maverick.config import MaverickConfig
 from maverick.loop import AgentDefinition, AgentResult
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest, Approver
 from maverick.runtime.consent import CallPreview, Grants, GrantScope, consent
 from maverick.runtime.event_log import Listener
+from maverick.tui.figures import counted
+from maverick.tui.plain_text import one_line
 
 _YES = ("y", "yes")
 _NO = ("n", "no", "")
@@ -95,7 +96,7 @@ async def _ask(
     try:
         screen.headline(preview.question)
         if request.reason:
-            screen.remark(f"  because {printable(one_line(request.reason))}")
+            screen.remark(f"  because {one_line(request.reason)}")
         # In full, since no one should approve what they cannot see.
         screen.diff(preview.lines) if preview.kind == "edit" else screen.quote(preview.lines)
         if scopes:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 from maverick.chat.database import Database
 from maverick.cli.exit_codes import FAILURE, SUCCESS
-from maverick.cli.formatting import columns_of, counted, table
+from maverick.cli.formatting import columns_of, table
 from maverick.cli.json_text import json_text
 from maverick.cli.screen import Screen
 from maverick.cli.terminal_run import agreed
@@ -18,6 +18,7 @@ from maverick.config import load_config
 from maverick.exceptions import InvalidInputError
 from maverick.journal.opening import open_journal
 from maverick.server.accounts import User, Users
+from maverick.tui.figures import counted
 
 _COLUMNS = columns_of("NAME", "ID…", "TASKS", "CONVERSATIONS")
 

@@ -26,7 +26,7 @@ from maverick.tui.completion import Completer
 from maverick.tui.conversation import Status
 from maverick.tui.conversation_view import ConversationView
 from maverick.tui.dialogs import InputsDialog
-from maverick.tui.gauge import age
+from maverick.tui.figures import age
 from maverick.tui.panels import GaugeLine, KeyLine, Sidebar, StatusLine, Welcome
 from maverick.tui.plain_text import one_line
 from maverick.tui.prompt import Completions, PromptBox, SearchBar

@@ -1,4 +1,4 @@
-"""How full a conversation is, how much of its budget a run has used, and figures in few characters."""
+"""How full a conversation is, and how much of its budget a run has used."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 from maverick.loop.limits import Limits
 from maverick.loop.result import AgentResult
 from maverick.model import Usage
-
-_UNITS = ((86_400, "d"), (3600, "h"), (60, "min"))
+from maverick.tui.figures import counted, duration, money, tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,48 +54,14 @@ def _share(used: float, limit: float | None) -> float | None:
     return None if not limit else min(used / limit, 1.0)
 
 
-def tokens(count: int) -> str:
-    """A number of tokens: ``950``, ``1.2k``, ``200k``, ``1.5M``."""
-    for size, unit in ((1_000_000, "M"), (1_000, "k")):
-        if count >= 100 * size:
-            return f"{count // size}{unit}"
-        if count >= size:
-            return f"{count / size:.1f}".removesuffix(".0") + unit
-    return str(count)
-
-
-def money(dollars: float | None) -> str:
-    """An amount of money; a question mark when it is not known."""
-    if dollars is None:
-        return "$?"
-    cents = f"${dollars:.2f}"
-    return cents if dollars >= 1 or float(cents[1:]) == dollars else f"${dollars:.4f}"
-
-
-def duration(seconds: float) -> str:
-    """How long something took."""
-    if seconds < 0.9995:
-        return f"{max(seconds, 0) * 1000:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 59.95 else age(seconds)
-
-
-def age(seconds: float) -> str:
-    """How long ago something was, in its largest unit."""
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f"{seconds // size:.0f} {unit}"
-    return f"{max(seconds, 0):.0f} s"
-
-
 def summary(result: AgentResult[Any]) -> str:
-    """What a run has taken, in a line."""
+    """What a run has used, in a line."""
     usage = result.usage
-    turns = f"{result.turn_count} turn{'' if result.turn_count == 1 else 's'}"
     return ", ".join(
         (
-            turns,
-            f"{tokens(usage.total_tokens)} tokens",
-            money(usage.total_cost_usd),
+            counted(result.turn_count, "turn"),
+            counted(usage.total_tokens, "token"),
+            f"cost {money(usage.total_cost_usd)}",
             duration(usage.duration_ms / 1000),
         )
     )

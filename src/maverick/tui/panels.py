@@ -17,7 +17,8 @@ from maverick.journal.conversations import ConversationEntry, ConversationList
 from maverick.tui.backend import Backend
 from maverick.tui.block import Remark
 from maverick.tui.conversation import Status
-from maverick.tui.gauge import Gauge, Meter, age
+from maverick.tui.figures import age
+from maverick.tui.gauge import Gauge, Meter
 from maverick.tui.plain_text import one_line
 from maverick.tui.session import Session
 

@@ -9,11 +9,16 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _TAB = "    "
 
 
+def printable(text: str) -> str:
+    """The text without control characters, lines and tabs aside. It may be given piece by piece."""
+    return _HARMFUL.sub("", text)
+
+
 def plain(text: str) -> str:
-    """The text to read: without control characters, with spaces for tabs. It may be given piece by piece."""
-    return _SURROGATE.sub("\ufffd", _HARMFUL.sub("", text)).replace("\t", _TAB)
+    """The text for a screen that is drawn cell by cell: printable Unicode, with spaces for tabs."""
+    return _SURROGATE.sub("\ufffd", printable(text)).replace("\t", _TAB)
 
 
 def one_line(text: str) -> str:
-    """The text with single spaces in place of line breaks and other gaps."""
-    return " ".join(plain(text).split())
+    """The text on one line: a space in place of each line break, tab or other gap."""
+    return plain(" ".join(text.split()))

@@ -12,7 +12,7 @@ from rich.text import Text
 from maverick.loop.result import ToolOutcome
 from maverick.runtime.consent import visible
 from maverick.tui.block import HUNK, LineStyle, ToolState, ToolUse
-from maverick.tui.gauge import duration
+from maverick.tui.figures import duration
 from maverick.tui.plain_text import one_line, plain
 from maverick.tui.renderer import Renderer
 

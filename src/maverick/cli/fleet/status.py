@@ -10,12 +10,13 @@ from typing import Any
 
 from maverick.cli.fleet.connection import named_fleet
 from maverick.cli.fleet.run import remote_agent
-from maverick.cli.formatting import age, columns_of, counted
+from maverick.cli.formatting import columns_of
 from maverick.cli.runs.console import Console
 from maverick.cli.settings import load_settings
 from maverick.fleet.request import DEFAULT_PRIORITY
 from maverick.fleet.schedules import ScheduleRecord, Schedules
 from maverick.fleet.status import Overview, fleet_overview
+from maverick.tui.figures import age, counted
 
 _WORKERS = columns_of("WORKER…", "VERSION", ">RUNS", ">UP", "AGENTS…")
 _RUNS = columns_of("RUN", "AGENT…", "USER…", "STATE", ">AGE", "WHERE…")

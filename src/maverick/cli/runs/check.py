@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from maverick.cli.exit_codes import FAILURE, SUCCESS
-from maverick.cli.formatting import columns_of, counted
+from maverick.cli.formatting import columns_of
 from maverick.cli.runs.console import Console
-from maverick.cli.screen import printable
 from maverick.exceptions import InvalidInputError
 from maverick.journal.repair import RunHealth, check_run, check_runs, repair
 from maverick.journal.sqlite.journal import SqliteJournal
+from maverick.tui.figures import counted
+from maverick.tui.plain_text import printable
 
 _COLUMNS = columns_of("RUN", ">READABLE", "PROBLEM…")
 

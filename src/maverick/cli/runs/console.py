@@ -9,11 +9,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from maverick.cli.formatting import Column, age, duration, table, terminal_width
+from maverick.cli.formatting import Column, table, terminal_width
 from maverick.cli.json_text import json_text
-from maverick.cli.screen import Screen, one_line, printable, whole_call
+from maverick.cli.screen import Screen, whole_call
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Approval, Journal
+from maverick.tui.figures import age, duration
+from maverick.tui.plain_text import one_line, printable
 
 _LONGEST_CALL = 4_000
 
@@ -72,7 +74,7 @@ def pending_lines(
         yield f"Waiting for a decision on this call, {_when(approval)}:"
         yield from call_lines(console, approval.tool_name, approval.arguments)
         if approval.question:
-            yield f"  because {printable(one_line(approval.question))}"
+            yield f"  because {one_line(approval.question)}"
         yield f"  {console.command('approve', approval.approval_id, *words)}"
         yield f"  {console.command('deny', approval.approval_id, *words)}"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO
 
-from maverick.cli.formatting import counted
 from maverick.cli.json_text import plain_json
 from maverick.cli.runs.console import Console
 from maverick.exceptions import InvalidInputError
 from maverick.journal.export import export_run
+from maverick.tui.figures import counted
 
 
 async def write_export(console: Console, *, run_id: str, output: str | None, force: bool) -> None:

@@ -12,12 +12,12 @@ from contextlib import aclosing
 from maverick.cli.event_printer import EventPrinter
 from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console
-from maverick.cli.screen import printable
 from maverick.cli.settings import load_settings
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal, SqliteJournal
 from maverick.loop.events import AgentActivityEvent
 from maverick.model import ModelInfo, Part, ToolCall
+from maverick.tui.plain_text import printable
 
 _LOCAL = "local"
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from maverick.cli.formatting import age, columns_of, counted, money
+from maverick.cli.formatting import columns_of
 from maverick.cli.parser import name_lines
 from maverick.cli.runs.console import Console
-from maverick.cli.screen import one_line
 from maverick.exceptions import InvalidInputError, JournalError, describe_unknown
 from maverick.journal import Journal, RunRecord, RunStatus
 from maverick.loop.entries import ModelReplied, RunStarted
 from maverick.model import Usage
 from maverick.model.message import describe_part
+from maverick.tui.figures import age, counted, money
+from maverick.tui.plain_text import one_line
 
 _COLUMNS = columns_of("RUN", "AGENT…", "STATUS", ">COST", ">AGE", "TASK…")
 MOST_SUBAGENTS = 10_000

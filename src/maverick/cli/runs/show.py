@@ -12,10 +12,10 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from maverick.cli.exit_codes import FAILURE, SUCCESS
-from maverick.cli.formatting import Column, age, columns_of, counted, duration, fitted, money
+from maverick.cli.formatting import Column, columns_of, fitted
 from maverick.cli.runs.console import Console, pending_in, pending_lines
 from maverick.cli.runs.list import MOST_SUBAGENTS, reason_of, status_of, task_of
-from maverick.cli.screen import one_line, printable, shown_call
+from maverick.cli.screen import shown_call
 from maverick.journal import Journal, RunRecord
 from maverick.journal.compare import Divergence, compare_runs
 from maverick.journal.damage import damaged_run
@@ -24,6 +24,8 @@ from maverick.journal.timeline import FAILED, Timeline, ToolLine, TurnLine
 from maverick.loop.entries import RunStarted
 from maverick.model import Usage
 from maverick.model.untrusted import unmarked
+from maverick.tui.figures import age, counted, duration, money
+from maverick.tui.plain_text import one_line, printable
 
 _COLUMNS = columns_of(">TURN", "WHAT HAPPENED…", ">TIME", ">TOKENS", ">COST")
 _FINISHED, _UNFINISHED = "finished", "unfinished"
@@ -56,7 +58,7 @@ async def show_run(console: Console, *, run_id: str) -> None:
     console.tabulate(_COLUMNS, list(_rows(story)))
     notes = [note for turn in story.timeline.turns[-1:] for note in turn.notes if note.startswith(FAILED)]
     if notes and reason_of(story.record) == "error":  # which the table may have cut off
-        console.say(["", *wrap(printable(one_line(notes[-1])), console.width)])
+        console.say(["", *wrap(one_line(notes[-1]), console.width)])
     if waiting:
         console.say(["", *pending_lines(console, waiting)])
 
@@ -95,7 +97,7 @@ def _head(story: Story) -> Iterator[str]:
         "tokens": f"{usage.total_tokens:,} ({usage.input_tokens:,} in{_cached(usage)}, {usage.output_tokens:,} out)",
         "asked": story.task,
     }
-    return (f"{name:<8} {printable(one_line(value))}" for name, value in fields.items() if value)
+    return (f"{name:<8} {one_line(value)}" for name, value in fields.items() if value)
 
 
 def _times(record: RunRecord) -> str:

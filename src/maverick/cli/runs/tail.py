@@ -7,14 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from maverick.cli.formatting import counted, duration, fitted
+from maverick.cli.formatting import fitted
 from maverick.cli.json_text import json_text
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.in_fleet import follow_words, state_in_fleet
-from maverick.cli.screen import one_line, printable, shown_call
+from maverick.cli.screen import shown_call
 from maverick.journal.records import ENDED, StoredEntry
 from maverick.loop import entries
 from maverick.model import ToolCall
+from maverick.tui.figures import counted, duration
+from maverick.tui.plain_text import one_line
 
 _BEFORE = 100
 """How many entries before the first that is shown are read, for the names of the tools that were called there."""
@@ -60,7 +62,7 @@ def _line(entry: entries.Entry, calls: Sequence[ToolCall]) -> str:
         said = f"{named} {said}"
     elif isinstance(entry, entries.ToolsStarted) and calls:
         said += f": {', '.join(call.tool_name for call in calls)}"
-    return printable(one_line(said))
+    return one_line(said)
 
 
 def _called(entry: entries.ModelCalled) -> str:
