@@ -82,7 +82,7 @@ def test_the_run_of_a_subagent_can_be_shown_by_itself() -> None:
         (ApprovalGiven(**CHIEF, tool_call_id="c", approved=True, by="ana"), "(approved by ana)"),
         (ApprovalGiven(**CHIEF, tool_call_id="c", approved=False, by=""), "(denied by the user)"),
         (MessageAdded(**CHIEF, content="Only\nBrest."), "(a person wrote: Only Brest.)"),
-        (Compacted(**CHIEF, context_tokens=5), "(the conversation was condensed)"),
+        (Compacted(**CHIEF, context_tokens=5), "(the conversation was compacted)"),
     ],
 )
 def test_what_else_happens_is_remarked_on(event: AgentActivityEvent, remark: str) -> None:

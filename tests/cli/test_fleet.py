@@ -198,7 +198,7 @@ def test_a_run_whose_agent_no_worker_has_waits_says_so_and_can_be_stopped(fleet:
 @pytest.mark.parametrize(
     ("settings", "words", "code", "problem"),
     [
-        ({}, ("worker",), 2, "Which fleet? Name its Temporal server with --temporal"),
+        ({}, ("worker",), 2, "No fleet is configured. Name its Temporal server with --temporal"),
         ({}, ("run", "-p", "Hello.", "--on", "fleet"), 2, "Name its Temporal server with --on temporal://"),
         ({}, ("run", "-p", "Hello.", "--user", "ana"), 2, "--user is for runs in a fleet. Add --on fleet"),
         ({}, ("fleet", "status", "--temporal", "127.0.0.1:1"), 2, "A fleet keeps its runs in Postgres."),

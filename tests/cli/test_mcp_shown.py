@@ -64,7 +64,7 @@ def test_a_server_that_can_not_be_used_is_shown_beside_the_others_with_what_is_w
 def test_a_file_that_holds_no_servers_is_named(folder: Folder) -> None:
     folder.write(".mcp.json", "{")
 
-    assert ".mcp.json is not valid JSON" in folder.refuse("config", "show")
+    assert ".mcp.json is not a JSON object" in folder.refuse("config", "show")
     assert examined(folder)["servers"]["health"] == "wrong"
 
 
@@ -98,7 +98,7 @@ def test_the_doctor_says_of_each_server_whether_it_could_be_used_and_what_to_do(
         ),
         "far": (
             "wrong",
-            f"${{WHERE}}, {own}, is no web address",
+            f"${{WHERE}}, {own}, not a web address",
             "correct its url, or the variables in it",
         ),
         "needy": ("missing", f"git, {own}, KEY_OF_THE_SHOP not set", "export KEY_OF_THE_SHOP=…"),

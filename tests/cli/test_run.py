@@ -192,7 +192,7 @@ def test_a_conversation_that_was_stopped_is_continued_and_one_that_waits_is_resu
     assert (continued.returncode, "notes.txt" in continued.stdout) == (0, True), continued.stderr
     assert "buy milk" in exported
     assert waits.returncode == 3, waits.stderr
-    assert (refused.returncode, "has not ended. Go on with it: maverick runs resume" in refused.stderr) == (
+    assert (refused.returncode, "has not ended. Resume it with: maverick runs resume" in refused.stderr) == (
         2,
         True,
     )
@@ -674,7 +674,7 @@ def test_a_conversation_and_a_fork_go_on_with_the_model_they_began_with(folder: 
     forked = folder.main("runs", "fork", "first", "--turn", "1")
 
     assert continued.returncode == forked.returncode == 0, continued.stderr + forked.stderr
-    assert "goes on with its model, offline:" in continued.stderr
+    assert "continues with its model, offline:" in continued.stderr
     assert "offline model" in continued.stdout
     assert "offline model" in forked.stdout
     assert "maverick run -c -p again" in folder.refuse("run", "-c", "again")

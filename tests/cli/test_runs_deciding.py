@@ -246,5 +246,5 @@ def test_who_may_not_decide_and_arguments_that_do_not_fit_are_refused_at_once(
     assert "cannot be decided by 'eve'" in strange
     assert "amount" in unfit
     assert pending is ApprovalStatus.PENDING
-    assert "if eve may not, the run waits on" in unknown.stdout
+    assert "if eve may not decide, the run keeps waiting" in unknown.stdout
     assert "Done." in done.stdout

@@ -2,7 +2,7 @@
 
 Running such an agent is entering its ``execute()``. Each prompt in it is a run of its own: the first has the id of the
 whole, ``ID``, and those after it ``ID.2``, ``ID.3`` and so on. Resuming enters ``execute()`` again with what it was given.
-Prompts that are done answer from the journal, the one that was cut short goes on, and the others are run.
+Prompts that are done answer from the journal, the one that was cut short continues, and the others are run.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class ClassExecutor(AgentExecutor):
             return await super().execute(
                 definition, inputs=inputs, messages=messages, run_id=run_id, **options
             )
-        if messages and inputs and "prompt" in inputs:  # a conversation goes on, without the class
+        if messages and inputs and "prompt" in inputs:  # a conversation continues, without the class
             executor, prompted = self._for_prompt(definition)
             prompt = {"prompt": inputs["prompt"]}
             return await executor.execute(
@@ -128,11 +128,11 @@ class ClassExecutor(AgentExecutor):
         return await _Prompts(self, definition, execution, options, resumes=False).enter(dict(inputs or {}))
 
     async def resume(self, run_id: str, definition: AgentDefinition[Any], **options: Any) -> AgentResult[Any]:
-        """Go on with a run; see :meth:`AgentExecutor.resume`."""
+        """Continue a run; see :meth:`AgentExecutor.resume`."""
         if not isinstance(definition, ClassDefinition):
             return await super().resume(run_id, definition, **options)
         execution = (await load_beginning(self._kept_runs(), run_id)).execution
-        if execution is None:  # a fork, or a conversation that went on without the class
+        if execution is None:  # a fork, or a conversation that continued without the class
             executor, prompted = self._for_prompt(definition)
             return await executor.resume(run_id, prompted, **options)
         inspect.signature(super().resume).bind(run_id, definition, **options)

@@ -191,7 +191,7 @@ async def messages_of(journal: Journal, run_id: str) -> tuple[Message, ...] | No
 
 
 async def messages_to_continue(journal: Journal, run_id: str) -> tuple[Message, ...] | None:
-    """The same of a run that a conversation goes on from.
+    """The same of a run that a conversation continues from.
 
     Raises:
         RunMovedError: It was moved to another journal, and what was said there since would be left out.

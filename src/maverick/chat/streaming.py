@@ -212,7 +212,7 @@ class SentenceFilter:
         if kept and self._is_untold(kept):
             self.claimed, kept = not self._tasks_called, ""
         if self._left_out and kept[:1].islower():
-            kept = ""  # it goes on with what was left out
+            kept = ""  # it continues with what was left out
         self._left_out = not kept
         if not kept:
             opened = sentence.count("{") + sentence.count("[") - sentence.count("}") - sentence.count("]")

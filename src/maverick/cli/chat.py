@@ -39,7 +39,7 @@ Say what to do with your tasks, and press Enter.
   /quit   leave (so does Ctrl-D)
 Ctrl-C stops an answer; at the prompt it leaves."""
 
-_WRONG_KEY = "The language model did not accept your key. `maverick doctor` checks it."
+_WRONG_KEY = "Your API key was rejected. `maverick doctor` checks it."
 _OTHER = "Something went wrong. Please try again; `maverick runs list` shows what happened."
 _PACE = 0.015
 """Seconds between two words of the offline model, for a person who watches."""

@@ -205,7 +205,7 @@ def _condition(server: MCPServer) -> tuple[Health, str, str]:
         return Health.MISSING, f", {' and '.join(unset)} not set", f"export {unset[0]}=…"
     address = ServerAddress(**server.address())
     if address.url and not is_address(address.url):
-        return Health.WRONG, ", is no web address", "correct its url, or the variables in it"
+        return Health.WRONG, ", not a web address", "correct its url, or the variables in it"
     try:
         if address.command:
             address.folder()
@@ -297,7 +297,7 @@ def examine_own_folder() -> Iterator[Finding]:
     with suppress(ConfigError, OSError):  # there is no home, or nothing in it yet
         folder = own_folder()
         if folder.stat().st_mode & 0o077:
-            yield _missing(_FOLDER, f"others on this computer may look into {folder}", f"chmod 700 {folder}")
+            yield _missing(_FOLDER, f"other users of this computer can read {folder}", f"chmod 700 {folder}")
 
 
 def examine_completion() -> Iterator[Finding]:

@@ -99,7 +99,7 @@ def _remarks_on(event: events.AgentActivityEvent) -> Iterator[str]:
         case events.MessageAdded(content=text):
             yield f"(a person wrote: {shortened(text)})"
         case events.Compacted():
-            yield "(the conversation was condensed)"
+            yield "(the conversation was compacted)"
         case events.PrefixChanged(reason=reason, tokens=tokens) if tokens:
             yield f"({reason}: about {tokens:,} tokens not cached)"
         case events.RunResumed():

@@ -74,7 +74,7 @@ COMMANDS = (
 
 _DESCRIPTION = """\
 One agent runtime for Python. A prompt needs no command: maverick "why does the
-build fail?", with any option of `maverick run` before it; maverick -c "…" goes on."""
+build fail?", with any option of `maverick run` before it; maverick -c "…" continues."""
 _OF_ALL = ("-h", "--help", "--version", "--debug")
 
 

@@ -189,7 +189,9 @@ async def login(options: argparse.Namespace) -> None:
             await asyncio.to_thread(webbrowser.open, address)
 
     wanted = await sign_in(url, show, headers=headers, client_id=options.client_id, port=options.port)
-    screen.say(f"signed in to {options.server}\n" if wanted else f"{options.server} asks for no sign-in\n")
+    screen.say(
+        f"signed in to {options.server}\n" if wanted else f"{options.server} does not require signing in\n"
+    )
 
 
 def logout(options: argparse.Namespace) -> int:

@@ -229,7 +229,7 @@ class _Server(uvicorn.Server):
             try:
                 after = f"(to sign in, open {self._write_link(self._local)})"
             except (ConfigError, OSError):  # there is no home, or no room in it
-                after = "(to be signed in, start it in a terminal)"
+                after = "(start it in a terminal to be signed in automatically)"
         sys.stdout.write(f"{before} {url} {after}\n")
         sys.stdout.flush()
 

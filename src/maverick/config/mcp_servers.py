@@ -146,7 +146,7 @@ def _in_json(file: Path, content: bytes) -> Mapping[str, object]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         tree = None
     if not isinstance(tree, Mapping):
-        raise ConfigError(f"{file} is not valid JSON, or no object. Expected {expected}.", source=str(file))
+        raise ConfigError(f"{file} is not a JSON object. Expected {expected}.", source=str(file))
     return _named(file, tree.get(OF_OTHER_PROGRAMS, {}), expected)
 
 

@@ -225,7 +225,7 @@ class AgentConfig(Section):
     extra: Annotated[Extra | None, Meta(description="fields of a request by name")] = None
     """Fields for each request, as the provider names them."""
     request_timeout: _Seconds = 600
-    """How many seconds one call of the model may take; by default, a streamed answer may go on while content comes."""
+    """How many seconds one call of the model may take; by default, a streamed answer may continue while content comes."""
     connect_timeout: _Seconds = 10
     """How many seconds a connection may take."""
     first_content_timeout: _Seconds = 600

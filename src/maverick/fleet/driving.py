@@ -203,7 +203,7 @@ class RunDriver:
             self._metrics.count_drive(end)
 
     async def _take(self, attempt: Attempt) -> tuple[FleetRecord, RunRequest] | Drive:
-        """Take a run to drive it, if it may go on now; else what to tell its workflow."""
+        """Take a run to drive it, if it may continue now; else what to tell its workflow."""
         run_id = attempt.run_id
         taken = await self._store.take(run_id, self._worker, attempt.token)
         if taken is not None:
@@ -335,7 +335,7 @@ class RunDriver:
 
 
 def _decided_at(asked: Sequence[Approval]) -> float | None:
-    """When a run that waits for these decisions can go on: at once if there is one, or when the first request expires."""
+    """When a run that waits for these decisions can continue: at once if there is one, or when the first request expires."""
     if any(request.status is not ApprovalStatus.PENDING for request in asked):
         return 0.0
     return min((request.expires_at for request in asked if request.expires_at is not None), default=None)

@@ -70,7 +70,7 @@ class RunEvents:
         feed: What this process hears of the run.
         journal: Where it is.
         run_id: The run.
-        after: The ``cursor`` to go on from; by default the events are told from the beginning.
+        after: The ``cursor`` to continue from; by default the events are told from the beginning.
 
     Raises:
         InvalidInputError: ``after`` is not a cursor.
@@ -81,7 +81,7 @@ class RunEvents:
         self._journal = journal
         self._run_id = run_id
         self._places = dict(_parse(run_id, after)) if after else {}
-        """Where to go on with runs that were not looked at yet."""
+        """Where to continue with runs that were not looked at yet."""
         self._readers: dict[str, _RunReader] = {}
         self._closed: set[str] = set()
         """The subagents' runs whose result their caller has."""
@@ -89,7 +89,7 @@ class RunEvents:
 
     @property
     def cursor(self) -> str:
-        """The place after the event that was told last: another process can go on from it."""
+        """The place after the event that was told last: another process can continue from it."""
         places = self._places | {run_id: reader.place for run_id, reader in self._readers.items()}
         own = places.pop(self._run_id, _Place())
         start = len(self._run_id) + 1

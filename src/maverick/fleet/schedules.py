@@ -155,7 +155,7 @@ class Schedules:
         ]
 
     async def remove(self, name: str) -> None:
-        """Remove a schedule; the runs it has started go on.
+        """Remove a schedule; the runs it has started continue.
 
         Raises:
             InvalidInputError: There is no such schedule.

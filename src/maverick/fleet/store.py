@@ -47,11 +47,11 @@ class FleetRecord(Struct, frozen=True, kw_only=True):
     abort: str | None
     """Why it is to stop, if it is."""
     waits_for: str
-    """What it waits for before it can go on, in words; empty if nothing."""
+    """What it waits for before it can continue, in words; empty if nothing."""
     error: str
     """Why it could not be run, if it could not."""
     accept_changes: bool
-    """Whether it goes on although its agent is not what it was when it began."""
+    """Whether it continues although its agent is not what it was when it began."""
     created_at: float
 
 
@@ -131,7 +131,7 @@ class FleetStore:
             FleetState.STARTED if user_id is None else FleetState.QUEUED,
             "" if user_id is None else _NO_ROOM,
             MAX_QUEUED_PER_USER - 1,
-            request.fork,  # it makes a new run, while others may go on with one that a fleet did not begin
+            request.fork,  # it makes a new run, while others may continue one that a fleet did not begin
         )
         if not found:
             found = await self._fetch(

@@ -65,7 +65,7 @@ class DriveEnd(StrEnum):
     WAITING = "waiting"
     """It waits for a person."""
     UNFIT = "unfit"
-    """Another worker has to go on: the run was begun with another version of its agent."""
+    """Another worker has to continue: the run was begun with another version of its agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +244,7 @@ class Workflows:
         What Temporal says to a worker is lost with their connection. An attempt that has begun, and whose run no worker has
         taken between two looks, is such a one.
 
-        A run that may go on and whose workflow still waits is woken.
+        A run that may continue and whose workflow still waits is woken.
         """
         begun: dict[str, tuple[int, int]] = {}
         for run in await self._store.open_runs(settled_for=settled_for, limit=_LOOKED_AT):
@@ -253,12 +253,12 @@ class Workflows:
                 with reaching_temporal(or_not_found=True):
                     found = (await handle.describe()).raw_description.pending_activities
                     begun.update(
-                        # The attempts of a run that went on elsewhere are counted from 1 again.
+                        # The attempts of a run that continued elsewhere are counted from 1 again.
                         (run.run_id, (each.attempt, each.last_started_time.ToNanoseconds()))
                         for each in found
                         if each.state == _BEGUN
                     )
-                    if not found and not run.waits_for:  # whoever let it go on could not tell its workflow
+                    if not found and not run.waits_for:  # whoever let it continue could not tell its workflow
                         await handle.signal(RunWorkflow.wake)
         for run_id, _ in begun.items() & self._undelivered.items():
             with reaching_temporal(or_not_found=True):

@@ -112,7 +112,7 @@ class ApprovalStore(ABC):
         at: float | None = None,
         arguments: Mapping[str, Any] | None = None,
     ) -> Approval:
-        """Agree to a tool call. The run goes on when it is next resumed.
+        """Agree to a tool call. The run continues when it is next resumed.
 
         Args:
             approval_id: The request.
@@ -240,7 +240,9 @@ def decided(
     if not by:
         raise _refusal(pending, "needs the name of the person who decides (by=…)")
     if by == EXPIRY:
-        raise _refusal(pending, f"cannot be decided by {EXPIRY!r}, which no person is called")
+        raise _refusal(
+            pending, f"cannot be decided by {EXPIRY!r}, a name that is reserved for requests that expire"
+        )
     edited = "" if arguments is None or not approved else edited_json(arguments)
     if not allows(may_approve or is_own, replace(pending, edited_json=edited), by):
         by_default = may_approve is None or may_approve is decided_by_the_run

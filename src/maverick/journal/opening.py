@@ -50,7 +50,7 @@ def _open_file(location: Path, *, create: bool) -> SqliteJournal:
         ) from error
     if not found:
         raise JournalError(
-            f"There is no journal at {str(path)!r}. Run an agent with a journal first, or name another path with "
+            f"There is no journal at {str(path)!r}. Run an agent first (its runs are kept by default), or name another path with "
             "--journal or MAVERICK_JOURNAL.",
             kind=ErrorKind.INVALID,
         )

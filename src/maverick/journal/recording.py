@@ -157,7 +157,7 @@ class _LiveRun:
         return isinstance(self._loop.step, Finish)
 
     def take(self, asked: Json) -> bool:
-        """Go on to a request, if it follows from this run; says whether it does."""
+        """Move on to a request, if it follows from this run; says whether it does."""
         known = plain_messages(self._loop.conversation.history)
         messages = asked["messages"]
         if messages[: len(known)] != known or any(

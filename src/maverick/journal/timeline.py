@@ -67,7 +67,7 @@ class Timeline:
         self._mapper: EventMapper | None = EventMapper(self._loop, "", "", ())
         """Works out where requests do not extend the one before; ``None`` once entries need the agent to be followed."""
         self._called_at = 0.0
-        self._condensing = self._native = False
+        self._compacting = self._native = False
         for entry in entries:
             self.add(entry)
 
@@ -91,14 +91,14 @@ class Timeline:
                 self._note(f"{event.reason}: about {event.tokens:,} tokens not cached")
 
     def _called(self, entry: ModelCalled) -> None:
-        self._called_at, self._condensing, self._native = entry.at, entry.compaction, entry.native
+        self._called_at, self._compacting, self._native = entry.at, entry.compaction, entry.native
         if entry.attempt == 1 and not entry.compaction:
             self.turns.append(TurnLine(number=entry.turn, at=entry.at))
 
     def _replied(self, entry: ModelReplied) -> None:
         self.usage += entry.response.usage
-        if self._condensing:
-            self._note(f"the conversation was condensed{' by the provider' if self._native else ''}")
+        if self._compacting:
+            self._note(f"the conversation was compacted{' by the provider' if self._native else ''}")
             return
         turn = self.turns[-1]
         turn.model_ms = round((entry.at - self._called_at) * 1000)

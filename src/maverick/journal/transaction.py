@@ -17,7 +17,7 @@ R = TypeVar("R")
 class Session(Protocol):
     """What a transactional tool works with: statements in the journal's own database, with its placeholders.
 
-    A statement the database refuses is undone by itself; the tool may go on with another one.
+    A statement the database refuses is undone by itself; the tool may continue with another one.
     """
 
     async def execute(self, statement: str, *values: Any) -> int:

@@ -1,4 +1,4 @@
-"""Words for a run that goes on: what may be said to it, and when it can still hear."""
+"""Words for a run in progress: what may be said to it, and when it can still hear."""
 
 from __future__ import annotations
 

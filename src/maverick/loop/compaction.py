@@ -1,6 +1,6 @@
 """Compaction: what is done when the conversation fills the context window.
 
-Where the provider can condense a conversation itself, it is asked to: its block takes the place of exactly the messages
+Where the provider can compact a conversation itself, it is asked to: its block takes the place of exactly the messages
 that it was sent, the task among them, and the thoughts in the turns after it stay valid. Elsewhere, and when that fails,
 the model writes a summary: the first messages (the task) and the newest turns stay as they are, and the turns between
 become the summary. Cuts lie between turns, so a tool call is never separated from its result, nor a paused answer from
@@ -53,7 +53,7 @@ _UNTRUSTED = (
 
 
 class Compactor:
-    """Condenses the conversation of one run, at most once a turn."""
+    """Compacts the conversation of one run, at most once a turn."""
 
     __slots__ = ("_conversation", "_cut", "_task", "_turn", "native")
 
@@ -66,14 +66,14 @@ class Compactor:
         self._cut = 0
         """Where the turns begin that are kept."""
         self._turn = -1
-        """The turn that was condensed for last."""
+        """The turn that was compacted for last."""
 
     def request(
         self, turn: int, asked: Request, ledger: Ledger, *, native: bool | None = None
     ) -> Request | None:
-        """The request that makes room for a turn, unless there is nothing to condense, it was made, or money is short.
+        """The request that makes room for a turn, unless there is nothing to compact, it was made, or money is short.
 
-        It is made like the one that would be ``asked`` next; ``native`` if the provider is to condense by itself, as it
+        It is made like the one that would be ``asked`` next; ``native`` if the provider is to compact by itself, as it
         does by default if it can.
         """
         native = self.native if native is None else native
@@ -123,7 +123,7 @@ class Compactor:
         self._conversation.replace_first(self._cut, Message.assistant(kept))
         return True
 
-    def condense(self, summary: str) -> None:
+    def compact(self, summary: str) -> None:
         """Replace the older turns with their summary, or with what can be said without one."""
         older, task, history = self._older(), self._task, self._conversation.history
         if not older:
@@ -141,7 +141,7 @@ class Compactor:
         self._conversation.rewrite(messages, PrefixReason.CONDENSED, since)
 
     def _plan(self, native: bool) -> bool:
-        """Decide which turns are kept; says whether there is something to condense before them."""
+        """Decide which turns are kept; says whether there is something to compact before them."""
         history, task = self._conversation.history, self._task
         first = 0 if native or task.start else task.stop
         self._cut = _newest_turns(history, first, self._size // 2)
@@ -171,7 +171,7 @@ def _newest_turns(history: History, first: int, budget: int) -> int:
 
 
 def _continues(history: History, index: int) -> bool:
-    """Whether a message goes on with an answer that had paused, or with the call of a provider's own tool."""
+    """Whether a message continues an answer that had paused, or with the call of a provider's own tool."""
     return index > 0 and (history[index - 1].role is Role.ASSISTANT or has_open_call(history.first(index)))
 
 
@@ -181,7 +181,7 @@ def _is_summary(part: Part) -> bool:
 
 
 def _readable(part: Opaque, untrusted: bool) -> Part:
-    """The block as text where the provider lets it be read, so that another provider can go on with it.
+    """The block as text where the provider lets it be read, so that another provider can continue it.
 
     What it says of untrusted content is marked as such; its provider gets the block as it came.
     """
@@ -192,9 +192,9 @@ def _readable(part: Opaque, untrusted: bool) -> Part:
     return Text(text, block=part) if text else part
 
 
-def _summary_note(summary: str, condensed: Iterable[Message]) -> Message:
-    """The message that replaces what was condensed; a summary of untrusted content stays marked as such."""
-    if _has_read(condensed):
+def _summary_note(summary: str, compacted: Iterable[Message]) -> Message:
+    """The message that replaces what was compacted; a summary of untrusted content stays marked as such."""
+    if _has_read(compacted):
         summary = mark_untrusted(_SUMMARY, summary)
     return Message.user(f"[The conversation so far, condensed to save space]\n{summary}")
 

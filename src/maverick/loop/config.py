@@ -156,7 +156,7 @@ class RunConfig:
     max_tool_calls: int | None = None
     """How many tool calls the run may make."""
     max_calls_per_turn: int | None = 128
-    """How many tool calls of one answer are run; the others are refused, and the run goes on."""
+    """How many tool calls of one answer are run; the others are refused, and the run continues."""
     max_total_tokens: int | None = None
     """How many tokens the run may use, input and output together."""
     max_cost_usd: float | None = None

@@ -128,7 +128,7 @@ class Conversation:
         self.say(message)
 
     def revise(self, since: int, messages: Sequence[Message], added: Sequence[Message]) -> None:
-        """Go on with other messages from ``since`` on, one for one, and with more at the end."""
+        """Continue with other messages from ``since`` on, one for one, and with more at the end."""
         if messages and since < self._sent:
             self.rewrite((*self.history[:since], *messages), PrefixReason.EDITED, since)
         elif messages:
@@ -138,11 +138,11 @@ class Conversation:
             self.interject(message)
 
     def place_of(self, message: Message) -> int:
-        """Where a message is; 0 if it was condensed together with those before it."""
+        """Where a message is; 0 if it was compacted together with those before it."""
         return next((place for place, known in enumerate(self.history) if known is message), 0)
 
     def rewrite(self, messages: Iterable[Message], reason: PrefixReason, since: int | None = None) -> None:
-        """Go on with messages that are others from ``since`` on, or with other tools or another model.
+        """Continue with messages that are others from ``since`` on, or with other tools or another model.
 
         The thoughts from there on are left out that are valid only behind what came before them.
         """
@@ -200,7 +200,7 @@ class Conversation:
             self._change = PrefixChange(reason, tokens)
 
     def offer_tools(self, tokens: int) -> None:
-        """Go on with tools whose schemas take so many tokens."""
+        """Continue with tools whose schemas take so many tokens."""
         self.tokens = max(self.tokens + tokens - self._tool_tokens, 0)
         self._tool_tokens = tokens
 

@@ -52,9 +52,9 @@ class RunStarted(_Entry, frozen=True, kw_only=True):
     system: str
     messages: tuple[Message, ...]
     head: int
-    """How many of the messages state the task and are never condensed."""
+    """How many of the messages state the task and are never compacted."""
     earlier: int = 0
-    """How many messages come before those: a conversation that the run continues, which may be condensed."""
+    """How many messages come before those: a conversation that the run continues, which may be compacted."""
     limits: Limits
     info: ModelInfo
     """What the client knows of the model."""
@@ -78,9 +78,9 @@ class ModelCalled(_Entry, frozen=True, kw_only=True):
     turn: int
     attempt: int = 1
     compaction: bool = False
-    """Whether the conversation is to be condensed."""
+    """Whether the conversation is to be compacted."""
     native: bool = False
-    """Whether the provider condenses it itself, in place of a summary that the model writes."""
+    """Whether the provider compacts it itself, in place of a summary that the model writes."""
 
 
 class ModelReplied(_Entry, frozen=True, kw_only=True):
@@ -238,7 +238,7 @@ class Edited(_Entry, frozen=True, kw_only=True):
 
 
 class Said(_Entry, frozen=True, kw_only=True):
-    """Words for the run while it goes on: the user's next message, before the next turn or in place of the end."""
+    """Words for the run while it continues: the user's next message, before the next turn or in place of the end."""
 
     content: str
     """The words as text."""

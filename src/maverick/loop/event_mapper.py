@@ -24,7 +24,7 @@ _ASKING = frozenset({entries.ModelReplied, entries.CallsReviewed, entries.Resume
 """The entries after which calls may wait for a person that no one was asked about before; of a ruling, its own rule tells."""
 _ACTS = frozenset({entries.ModelReplied, entries.ToolFinished, entries.OutputChecked})
 """The entries that a turn ends with, if another one follows."""
-_NO_SUMMARY = "The provider did not condense the conversation. The model is asked for a summary instead."
+_NO_SUMMARY = "The provider did not compact the conversation. The model is asked for a summary instead."
 
 
 class EventMapper:
@@ -162,9 +162,9 @@ class EventMapper:
     def _model_failed(self, entry: entries.ModelFailed) -> Iterator[AgentActivityEvent]:
         yield ErrorEvent(**self._who, error=entry.error)
         step = self._loop.step
-        condenses = isinstance(step, CallModel) and step.compaction
-        if isinstance(step, CallModel) and condenses == self._compacting:
-            if not condenses or step.request.compact is self._native:
+        compacts = isinstance(step, CallModel) and step.compaction
+        if isinstance(step, CallModel) and compacts == self._compacting:
+            if not compacts or step.request.compact is self._native:
                 yield events.RetryScheduled(**self._who, attempt=step.attempt, delay=step.delay)
         elif self._compacting:
             yield events.Compacted(**self._who, context_tokens=self._loop.conversation.tokens)

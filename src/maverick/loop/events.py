@@ -128,7 +128,7 @@ class TurnEnd(ActivityEvent, frozen=True, kw_only=True):
 
 
 class ErrorEvent(ActivityEvent, frozen=True, kw_only=True):
-    """Something went wrong. The run may go on: a ``RetryScheduled`` or ``RunEnd`` follows."""
+    """Something went wrong. The run may continue: a ``RetryScheduled`` or ``RunEnd`` follows."""
 
     type: ClassVar[str] = "error"
     error: AgentError

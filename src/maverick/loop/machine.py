@@ -86,9 +86,9 @@ class AgentLoop(LoopState[T]):
         if entry.compaction:
             if step.compaction and step.request.compact is entry.native:
                 return step
-            # It was decided for a model that can read less than today's, or that condenses in another way.
+            # It was decided for a model that can read less than today's, or that compacts in another way.
             self._compactor.ask_again()
-            return self._ask_to_condense(native=entry.native) or step
+            return self._ask_to_compact(native=entry.native) or step
         self.prefix_change, self.reviewed = self.conversation.sending(), True
         if step.compaction:
             return CallModel(self._request(self._requests.settings.max_tokens), entry.turn, entry.attempt)
@@ -105,7 +105,7 @@ class AgentLoop(LoopState[T]):
         self.ledger.charge(usage)
         if step.compaction:
             if not step.request.compact:
-                return self._condense(response.content)
+                return self._compact(response.content)
             return self._next_turn() if self._compactor.take_block(response) else self._summarize()
         self.reviewed = False
         if entry.refusal:
@@ -128,7 +128,7 @@ class AgentLoop(LoopState[T]):
         if isinstance(error, ContextOverflowError) and not step.compaction:
             self._reopened = step.attempt
             self.conversation.overflowed()
-            if (summary := self._ask_to_condense()) is not None:
+            if (summary := self._ask_to_compact()) is not None:
                 return summary
             if self.conversation.shorten():
                 return self._next_turn()
@@ -141,9 +141,9 @@ class AgentLoop(LoopState[T]):
                 return retry
         if not step.compaction:
             return self._finish(TerminateReason.ERROR, error)
-        # What was about this conversation, or may pass, does not say that the provider cannot condense.
+        # What was about this conversation, or may pass, does not say that the provider cannot compact.
         self._compactor.native &= error.retryable or isinstance(error, ContextOverflowError)
-        return self._summarize() if step.request.compact else self._condense("")
+        return self._summarize() if step.request.compact else self._compact("")
 
     def _on_request_reviewed(self, entry: entries.RequestReviewed, step: CallModel) -> Step:
         if self._in_flight or self.reviewed:

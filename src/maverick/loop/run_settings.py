@@ -148,7 +148,7 @@ class RequestBuilder:
                 self.system = f"{system}\n\n{output.format.instructions()}".lstrip()
 
     def apply(self, settings: RunSettings | None, *, answered: bool) -> PrefixReason | None:
-        """Go on with these settings, or else with those of the agent; says why a request does not extend the last one.
+        """Continue with these settings, or else with those of the agent; says why a request does not extend the last one.
 
         Once the model has ``answered``, a tool that it has to call is called.
         """

@@ -82,7 +82,7 @@ class LoopState(Generic[T]):
         if not self._reopened and (reason := self.ledger.breach(self._elapsed)) is not None:
             return self._stop_at(reason)
         asked = self._requests.settings.max_tokens
-        if self.conversation.is_full(asked) and (summary := self._ask_to_condense()) is not None:
+        if self.conversation.is_full(asked) and (summary := self._ask_to_compact()) is not None:
             return summary
         room = self.ledger.answer_room(asked, self.conversation.tokens)
         if isinstance(room, TerminateReason):
@@ -98,14 +98,14 @@ class LoopState(Generic[T]):
         return self._next_turn()
 
     def _call_again(self, step: CallModel) -> Step:
-        """Go on with a model call that another process was about to make, or has made without an answer."""
+        """Continue a model call that another process was about to make, or has made without an answer."""
         if self._in_flight:
             return replace(step, attempt=step.attempt + 1, delay=0.0)
         is_new = step.attempt == 1 and not step.compaction
         return self._next_turn() if is_new else step
 
     def _reopen(self, step: Finish) -> Step:
-        """Go on with a run that was stopped; one that came to an end of its own stays as it is."""
+        """Continue a run that was stopped; one that came to an end of its own stays as it is."""
         unchecked, self._unchecked = self._unchecked, None
         if unchecked is not None:
             return unchecked
@@ -152,18 +152,18 @@ class LoopState(Generic[T]):
         self.conversation.interject(Message.user(repair_prompt(error)))
         return self._next_turn()
 
-    def _ask_to_condense(self, *, native: bool | None = None) -> CallModel | None:
-        """Ask for the older turns to be condensed, unless there are none or it cannot be afforded."""
+    def _ask_to_compact(self, *, native: bool | None = None) -> CallModel | None:
+        """Ask for the older turns to be compacted, unless there are none or it cannot be afforded."""
         request = self._compactor.request(self.turn, self._request(0), self.ledger, native=native)
         return None if request is None else CallModel(request, self.turn, compaction=True)
 
     def _summarize(self) -> Step:
-        """Condense the conversation without the provider, which could not do it."""
+        """Compact the conversation without the provider, which could not do it."""
         self._compactor.ask_again()
-        return self._ask_to_condense(native=False) or self._condense("")
+        return self._ask_to_compact(native=False) or self._compact("")
 
-    def _condense(self, summary: str) -> Step:
-        self._compactor.condense(summary)
+    def _compact(self, summary: str) -> Step:
+        self._compactor.compact(summary)
         return self._next_turn()
 
     def _refuse(self, hook: str, reason: str) -> Finish:
@@ -205,7 +205,7 @@ class LoopState(Generic[T]):
         )
 
     def _apply(self, settings: RunSettings | None) -> PrefixReason | None:
-        """Go on with these settings; says why the next request does not extend the last one, if it does not."""
+        """Continue with these settings; says why the next request does not extend the last one, if it does not."""
         changed = self._requests.apply(settings, answered=self._answered is not None)
         self.conversation.offer_tools(self._requests.offer.tokens)
         self.conversation.size = self._requests.settings.context_window or self._start.info.context_window

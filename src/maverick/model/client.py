@@ -117,7 +117,7 @@ class ModelInfo(Struct, frozen=True, omit_defaults=True):
     needs_price: bool = False
     """Whether what an answer costs can only be known from the price: without one, no limit on money can be kept."""
     native_compaction: bool = False
-    """Whether the provider itself condenses a conversation when ``Request.compact`` asks for it."""
+    """Whether the provider itself compacts a conversation when ``Request.compact`` asks for it."""
     least_output: int = 1
     """The fewest tokens that an answer may be limited to."""
 

@@ -108,5 +108,5 @@ class Request(Struct, frozen=True):
     output: OutputSchema | None = None
     """What the final answer has to look like; a client without native support ignores it."""
     compact: bool = False
-    """Whether the provider is to condense the messages in place of an answer; only for models whose
+    """Whether the provider is to compact the messages in place of an answer; only for models whose
     :class:`~maverick.model.ModelInfo` says that it can."""

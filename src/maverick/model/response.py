@@ -29,7 +29,7 @@ class StopReason(StrEnum):
     CONTEXT_OVERFLOW = "context_overflow"
     """The context window filled up while it answered."""
     COMPACTION = "compaction"
-    """It condensed the conversation, as the request asked; the answer is the block that stands for it."""
+    """It compacted the conversation, as the request asked; the answer is the block that stands for it."""
 
 
 NO_USAGE = Usage()

@@ -53,7 +53,7 @@ class _Supervisor:
                 socket.send_fds(self._started(), [b"\0"], handles)
 
     def wake(self) -> None:
-        """Have it go on, should a program have stopped it."""
+        """Have it continue, should a program have stopped it."""
         if self._pid:
             with suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGCONT)

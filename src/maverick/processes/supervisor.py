@@ -90,7 +90,7 @@ def _fork_keeper(requests: socket.socket, handles: list[int]) -> set[int]:
                 requests.close()
                 keep(supervisor, handles)
             finally:
-                os._exit(0)  # whatever happened, a keeper must not go on as a second supervisor
+                os._exit(0)  # whatever happened, a keeper must not continue as a second supervisor
         return {keeper}
     finally:
         for handle in handles:

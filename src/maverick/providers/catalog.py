@@ -83,7 +83,7 @@ class ConnectOptions(ModelSettings, total=False):
     """Prices that replace, or add to, those that Maverick knows; needed for models of servers that it does not know."""
     thoughts_field: str
     """``openai-chat:``: the field in which a model's thoughts are sent back to it, such as ``reasoning_content`` for models
-    that go on thinking between tool calls; by default they are not sent back."""
+    that continue thinking between tool calls; by default they are not sent back."""
     client: SDKClient | None
     """``claude-sdk:``: a client of the official SDK, set up elsewhere."""
     cwd: str | os.PathLike[str] | None

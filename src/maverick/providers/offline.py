@@ -43,7 +43,7 @@ _CHARACTERS_PER_TOKEN = 4
 _DEEPEST = 8
 """How far nested objects are followed: a schema may contain itself."""
 _CONDENSE = r"(?s)Condense this record:(.+)"
-_CONDENSED_LINES, _CONDENSED_WIDTH = 20, 120
+_COMPACTED_LINES, _COMPACTED_WIDTH = 20, 120
 _INTRODUCTION = (
     "This is Maverick's offline model, which is no language model: it only calls tools. "
     "Name a tool and give its values, for example in quotation marks."
@@ -154,7 +154,7 @@ class OfflineClient(Client):
             return (
                 f"{call.tool_name} needs a value for {', '.join(call.missing)}. Say it again with all values."
             )
-        return _condensed(turn.said) or self.decline(turn)
+        return _compacted(turn.said) or self.decline(turn)
 
     def decline(self, turn: Turn) -> str:
         """What it says when no tool fits."""
@@ -202,11 +202,11 @@ def _sentence(name: str, text: str, finished: FinishedCall) -> str:
     return f"According to {name}: {ended}" if text else f"{name} is done and returned nothing."
 
 
-def _condensed(said: str) -> str:
-    """The beginning of each of the last lines of a record that is to be condensed."""
+def _compacted(said: str) -> str:
+    """The beginning of each of the last lines of a record that is to be compacted."""
     record = re.fullmatch(_CONDENSE, said)
     lines = [line.strip() for line in record[1].splitlines() if line.strip()] if record else []
-    return "\n".join(line[:_CONDENSED_WIDTH] for line in lines[-_CONDENSED_LINES:])
+    return "\n".join(line[:_COMPACTED_WIDTH] for line in lines[-_COMPACTED_LINES:])
 
 
 def _structured_output(schema: Schema, turn: Turn) -> str:

@@ -56,7 +56,7 @@ def check_stream(
     if fork is not None:
         check_type("fork", fork, Fork, "Fork('report-42', turn=3)")
     if accept_changes and resume is None:
-        refuse("accept_changes", "give resume= too, the run to go on with.")
+        refuse("accept_changes", "give resume= too, the run to continue with.")
     taken = {} if resume is None and fork is None else of_new if fork is None else {**of_new, **of_others}
     for name, value in taken.items():
         if value is not None:

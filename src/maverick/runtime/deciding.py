@@ -56,7 +56,7 @@ class _Decision(TypedDict, total=False):
 
 
 class ApprovingExecutor(ABC):
-    """Approves and denies tool calls, and goes on with their runs."""
+    """Approves and denies tool calls, and continues their runs."""
 
     options: ExecutorOptions
     """The arguments it was created with."""
@@ -73,7 +73,7 @@ class ApprovingExecutor(ABC):
         on_activity: Listener | None = None,
         deps: object = None,
     ) -> AgentResult[T]:
-        """Go on with a run."""
+        """Continue a run."""
 
     @abstractmethod
     def _kept_runs(self) -> Journal:
@@ -111,7 +111,7 @@ class ApprovingExecutor(ABC):
         on_activity: Listener | None = None,
         deps: object = None,
     ) -> AgentResult[Any] | None:
-        """Agree to a tool call that a run waits with; with ``resume=True``, go on with the run at once.
+        """Agree to a tool call that a run waits with; with ``resume=True``, continue the run at once.
 
         Args:
             approval_id: The request, as in ``journal.list_approvals()`` and ``ApprovalRequested``.
@@ -119,19 +119,19 @@ class ApprovingExecutor(ABC):
             reason: Why.
             arguments: All the arguments to make the call with, in place of the model's; the model is told so. They have to
                 fit the tool, and the permissions are asked about them.
-            resume: Whether to go on with the run at once.
+            resume: Whether to continue the run at once.
             definition: The agent of the run; by default the one of its name that this executor has run last.
-            on_activity: Called with each event of the run that goes on.
+            on_activity: Called with each event of the run that continues.
             deps: What its tools find in ``ToolContext.deps``.
 
         Returns:
-            How the run ended, if it went on.
+            How the run ended, if it continued.
 
         Raises:
             ApprovalError: It is unknown, already decided, expired, or not this person's to decide (``may_approve``).
             InvalidInputError: This executor has not run the agent yet, and was not given its ``definition``; or the
                 edited arguments do not fit the tool.
-            RunChangedError: The run cannot go on at once, since its agent has changed; nothing was decided.
+            RunChangedError: The run cannot continue at once, since its agent has changed; nothing was decided.
         """
         return await self._decide(
             approval_id,
@@ -197,7 +197,7 @@ class ApprovingExecutor(ABC):
         name = (await journal.get(run_id)).agent
         agent = definition or self._known.get(name)
         if resume and agent is None:  # looked for first: a decision counts once
-            refuse("definition", f"give the agent {name!r} too, to go on with its run.")
+            refuse("definition", f"give the agent {name!r} too, to continue its run.")
         if decision.arguments is not None and agent is not None:
             path = (await journal.get(asked.run_id)).agent.split("/")
             check_edited(self._agents.tool_of(agent, path, asked.tool_name), decision.arguments)

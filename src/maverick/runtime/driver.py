@@ -294,13 +294,13 @@ class Driver(Generic[T]):
         """End the run, unless it has just ended by itself."""
         step = self.run.loop.step
         if not isinstance(step, Finish):
-            condensing = isinstance(step, CallModel) and step.compaction
+            compacting = isinstance(step, CallModel) and step.compaction
             step = await self.run.record(
                 entries.Interrupted(
                     at=self.run.clock.now(),
                     reason=reason,
                     message=message,
-                    partial_text="" if condensing else "".join(self._partial),
+                    partial_text="" if compacting else "".join(self._partial),
                     usage=self._lost.usage,
                     turns=self._lost.turns,
                     tool_calls=self._lost.tool_calls,

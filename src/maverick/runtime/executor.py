@@ -153,7 +153,7 @@ class AgentExecutor(ApprovingExecutor):
             deps: What its tools find in ``ToolContext.deps``: a database, a client, whatever they need. It is not
                 recorded; give it again to resume the run.
             if_exists: What to do when the journal has a run of this id: ``raise`` a RunExistsError, or ``resume`` it, so
-                that the same call starts the run or goes on with it.
+                that the same call starts the run or continues it.
             execution: What the run is a prompt of, if its agent is a class.
 
         Returns:
@@ -226,7 +226,7 @@ class AgentExecutor(ApprovingExecutor):
     ) -> AsyncGenerator[AgentActivityEvent[T], None]:
         """Run an agent and yield its events; the last one is ``RunEnd``, with the result.
 
-        Leaving the loop early stops the run. With ``resume``, the id of a run, it goes on with that one as :meth:`resume`
+        Leaving the loop early stops the run. With ``resume``, the id of a run, it continues with that one as :meth:`resume`
         does, ``accept_changes`` included; with ``fork`` it forks one. The other arguments are those of :meth:`execute`.
 
         Raises:
@@ -270,7 +270,7 @@ class AgentExecutor(ApprovingExecutor):
         deps: object = None,
         accept_changes: bool = False,
     ) -> AgentResult[T]:
-        """Go on with a run whose process died, or that was stopped, failed or waits for an approval.
+        """Continue a run whose process died, or that was stopped, failed or waits for an approval.
 
         A tool call that was running when the process died is handled as its tool's effect allows: an irreversible one
         is never run again by itself. A call whose tool is gone is not run; if it was running, its outcome is
@@ -283,7 +283,7 @@ class AgentExecutor(ApprovingExecutor):
             on_activity: Called with each new event.
             user_id: The verified user on whose behalf; only that user's runs are found then.
             deps: What its tools find in ``ToolContext.deps``.
-            accept_changes: Go on although the agent is not what it was when the run began.
+            accept_changes: Continue although the agent is not what it was when the run began.
 
         Raises:
             RunNotFoundError: There is no such run.
@@ -349,7 +349,7 @@ class AgentExecutor(ApprovingExecutor):
     async def say(
         self, run_id: str, content: str | Iterable[str | Part], *, by: str = "", user_id: str | None = None
     ) -> None:
-        """Say something to a run that goes on, here or in another process: see :meth:`Journal.say`."""
+        """Say something to a run in progress, here or in another process: see :meth:`Journal.say`."""
         await self._kept_runs().say(run_id, content, by=by, user_id=user_id)
 
     def fingerprint(self, definition: AgentDefinition[Any]) -> Fingerprint:

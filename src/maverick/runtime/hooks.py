@@ -68,7 +68,7 @@ class Hooks:
         """Before the model is called, once a turn; a retry of the same request is not asked about again.
 
         Returns:
-            A text, which is added to the conversation as the user's words; or the messages to go on with, one for each
+            A text, which is added to the conversation as the user's words; or the messages to continue with, one for each
             of ``request.messages`` and more at the end; or ``Refuse``, which ends the run.
         """
 
@@ -287,7 +287,7 @@ class Asked:
         return made
 
     def conversation(self, messages: Sequence[Message], answer: object) -> Sequence[Message]:
-        """The conversation to go on with."""
+        """The conversation to continue with."""
         if isinstance(answer, str):
             return (*messages, Message.user(answer)) if answer else messages
         if not isinstance(answer, Sequence) or not all(isinstance(message, Message) for message in answer):
@@ -303,7 +303,7 @@ class Asked:
         return answer
 
     def response(self, response: Response, answer: object) -> Response:
-        """The answer to go on with."""
+        """The answer to continue with."""
         if isinstance(answer, Response):
             return answer
         if not isinstance(answer, str):
@@ -314,7 +314,7 @@ class Asked:
         return response.with_parts([*rest, *([Text(answer)] if answer else []), *calls])
 
     def result(self, shown: StructuredResult, answer: StructuredResult) -> CallResult:
-        """The result to go on with; a text that was changed replaces every text in it."""
+        """The result to continue with; a text that was changed replaces every text in it."""
         content, parts = answer.text, answer.parts
         if parts is not shown.parts:
             content = text_of(parts) or content

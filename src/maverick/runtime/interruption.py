@@ -39,7 +39,7 @@ class AbortSignal:
         """Have the runs left before their next step without ending them, so that another process can resume them.
 
         Model and tool calls in progress finish and are recorded; delays and questions to a person are not waited for.
-        ``execute`` and ``resume`` then raise a ``RunHandedOverError``. A run without a journal goes on to its end.
+        ``execute`` and ``resume`` then raise a ``RunHandedOverError``. A run without a journal continues to its end.
         """
         self.handing_over = True
         for loop, listener in tuple(self._on_hand_over.values()):

@@ -112,7 +112,7 @@ async def check_complete(journal: Journal, run_id: str, caller: Lease | None) ->
     if record.reason == DAMAGED:
         raise JournalDamagedError(
             f"The run {record.run_id!r} was saved from a damaged journal with its first {record.entries} entries; what "
-            "happened after them is lost, and could happen twice. Look at it, then fork it to go on in a new run.",
+            "happened after them is lost, and could happen twice. Look at it, then fork it to continue in a new run.",
             run_id=record.run_id,
             readable=record.entries,
         )
@@ -143,7 +143,7 @@ def check_unchanged(start: RunStarted, now: Fingerprint | None, *, accept_change
 
 
 def check_inputs(start: RunStarted, now: Fingerprint, rendered: tuple[str, Sequence[Message]]) -> None:
-    """Make sure that a run was begun with the inputs it is to go on with, of which its agent makes what is ``rendered``.
+    """Make sure that a run was begun with the inputs it is to continue with, of which its agent makes what is ``rendered``.
 
     Raises:
         InvalidInputError: It was begun with others. If its prompt has changed, the resumption says so instead.
@@ -155,7 +155,7 @@ def check_inputs(start: RunStarted, now: Fingerprint, rendered: tuple[str, Seque
     if not start.system.startswith(system.strip()) or begun_with != [message.content for message in first]:
         refuse(
             "inputs",
-            f"the run {start.run_id!r} was begun with others. Leave them out to go on with it, or give another "
+            f"the run {start.run_id!r} was begun with others. Leave them out to continue it, or give another "
             "run_id to begin a new run.",
         )
 

@@ -124,7 +124,7 @@ class Run(Generic[T]):
         """Record what happened, tell the listeners, and say what to do next.
 
         Words for the run that wait in its journal come first: before the model is called, they are recorded in place of
-        the call; and a run does not end with its answer, but goes on with them.
+        the call; and a run does not end with its answer, but continues with them.
 
         Raises:
             JournalError: It could not be written; nothing that follows from it may be done.

@@ -40,7 +40,7 @@ class Attendance(NamedTuple):
     deps: object = None
     """What tools find in their context."""
     accept_changes: bool = False
-    """Whether it goes on although its agent has changed."""
+    """Whether it continues although its agent has changed."""
 
 
 class RunBuilder(Struct):
@@ -130,7 +130,7 @@ class RunBuilder(Struct):
         assert definition is not None  # noqa: S101 - asked only about tools that are agents
         run_id = f"{parent.start.run_id}/{turn}/{planned.index}"
         inherited = parent.loop.definition.model_config.model or own_model(parent.client) or None
-        # A process that was overtaken must not begin a subagent's run, nor take it from the one that goes on.
+        # A process that was overtaken must not begin a subagent's run, nor take it from the one that continues.
         caller = None if parent.writer is None else parent.writer.lease
         if (journal := self.options["journal"]) is not None:
             with suppress(RunNotFoundError):  # it is new

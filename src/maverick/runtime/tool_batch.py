@@ -136,7 +136,7 @@ class ToolBatch:
             if self._stopping or planned.index not in self._running:
                 raise
             result = self._runner.failed(planned, f"The tool cancelled itself. {_UNCERTAIN}")
-        except BaseException as error:  # noqa: BLE001 - not the tool's: the run itself cannot go on
+        except BaseException as error:  # noqa: BLE001 - not the tool's: the run itself cannot continue
             self._broken = error
             self._queued.clear()
             self._wake()

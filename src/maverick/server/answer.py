@@ -27,7 +27,7 @@ class AnswerStatus(StrEnum):
     STOPPED = "stopped"
     """The user stopped it; the partial answer is kept."""
     WAITING = "waiting"
-    """A tool call waits for a person's decision; the answer goes on under the same id when it is made."""
+    """A tool call waits for a person's decision; the answer continues under the same id when it is made."""
     FAILED = "failed"
 
 
@@ -160,7 +160,7 @@ class Reply:
     """What it is made of, in order, if that is more than its last words."""
     cost_usd: float = 0.0
     approval: Approval | None = None
-    """What a person is to decide before it goes on."""
+    """What a person is to decide before it continues."""
     may_decide: bool = True
     """Whether that may be the user."""
     may_ask: bool = False
@@ -199,7 +199,7 @@ class ApprovalBody(BaseModel):
     user_id: str | None = None
     """Whose answer waits for it, if it is another user's."""
     run_id: str | None = None
-    """The answer that waits for it, and goes on."""
+    """The answer that waits for it, and continues."""
     may_decide: bool = True
     """Whether the user may decide it; else somebody else has to."""
 
@@ -242,7 +242,7 @@ class AnswerBody(BaseModel):
     response: str
     """The answer, in words for the user; if it was stopped, the part that was there."""
     reason: str = ""
-    """Why it failed, or why this server cannot go on with one that waits, in plain words."""
+    """Why it failed, or why this server cannot continue one that waits, in plain words."""
     output: Any = None
     """The answer as JSON values, if its agent declares a type of output."""
     tool_calls: list[ToolCallBody] = []

@@ -80,7 +80,7 @@ class AnswerService(ABC):
         return len(self._tasks)
 
     async def find(self, user_id: str, run_id: str) -> Answer:
-        """An answer of the user, whichever process makes it. One that can go on after a decision does."""
+        """An answer of the user, whichever process makes it. One that can continue after a decision does."""
         if (followed := self._followed(user_id, run_id)) is not None:
             return followed
         record, kept = await run_in_thread(self._store.get, user_id, run_id)
@@ -93,7 +93,7 @@ class AnswerService(ABC):
                 kept = kept.model_copy(update={"approval": asked})
             elif await self.approvals.is_served(user_id, run_id):
                 return await self.go_on(user_id, run_id)
-            else:  # a server that has its agent can go on with it: to look at it here must not end it
+            else:  # a server that has its agent can continue it: to look at it here must not end it
                 kept = kept.model_copy(update={"reason": _WAITS_ELSEWHERE})
         if isinstance(kept, AnswerBody):
             answer.conclude(kept, record.last_event)
@@ -102,15 +102,15 @@ class AnswerService(ABC):
         return self._spawn(answer)
 
     async def go_on(self, user_id: str, run_id: str, *, stopped: bool = False) -> Answer:
-        """Go on with an answer that waited for a decision, or end it, if it is stopped. At a limit, it waits on."""
+        """Continue an answer that waited for a decision, or end it, if it is stopped. At a limit, it waits on."""
         try:
             is_ours = await run_in_thread(self._store.reopen, user_id, run_id, to_stop=stopped)
         except TooManyAnswersError as error:
             await self._look_for(user_id, error)
-            message = "Too many answers in progress. This one goes on when one of them is complete and you ask again."
+            message = "Too many answers in progress. This one continues when one of them is complete and you ask again."
             raise too_many(message, 1) from error
         record, kept = await run_in_thread(self._store.get, user_id, run_id)
-        if not is_ours or isinstance(kept, AnswerBody):  # another process goes on with it
+        if not is_ours or isinstance(kept, AnswerBody):  # another process continues it
             return await self.find(user_id, run_id)
         answer = Answer.of(user_id, record)
         if stopped:
@@ -127,7 +127,7 @@ class AnswerService(ABC):
         reason: str = "",
         arguments: Mapping[str, Any] | None = None,
     ) -> Answer | None:
-        """Decide on a request, once, and return the answer that goes on; ``None`` if it is another user's."""
+        """Decide on a request, once, and return the answer that continues; ``None`` if it is another user's."""
         if ":" not in approval_id:  # else it is a request in the journal
             question = Question("", approval_id=approval_id, approved=approved)
             return await self.start(user_id, question, request_key)
@@ -136,7 +136,7 @@ class AnswerService(ABC):
         )
         if owner == user_id:
             return await self.go_on(owner, run_id)
-        # It may be refused by a limit of its owner; then it goes on when they ask for it.
+        # It may be refused by a limit of its owner; then it continues when they ask for it.
         with contextlib.suppress(RequestRefusedError):
             await self.go_on(owner, run_id)
         return None
@@ -250,7 +250,7 @@ class AnswerService(ABC):
             raise too_many("Too many answers in progress. Wait for one, or stop one.", 1) from error
 
     async def _look_for(self, user_id: str, error: TooManyAnswersError) -> None:
-        """Go on with the answers that no process works on any more."""
+        """Continue the answers that no process works on any more."""
         for run_id in error.run_ids:
             with contextlib.suppress(RequestRefusedError):
                 await self.find(user_id, run_id)

@@ -139,12 +139,12 @@ class AnswerStore:
             raise too_many("Too many answers wait for a decision. Decide on one, or stop one.", 60)
         limit = self._limits.spend_usd_per_day
         if limit is not None and records.spent(day) + (len(running) + 1) * self._limits.answer_usd > limit:
-            raise too_many("Today's budget for answers is spent. It starts again at midnight UTC.", 3600)
+            raise too_many("Today's budget for answers is spent. It resets at midnight UTC.", 3600)
 
     def reopen(self, user_id: str, run_id: str, *, to_stop: bool = False) -> bool:
-        """Have an answer go on that waited for a decision; returns whether it waited.
+        """Have an answer continue that waited for a decision; returns whether it waited.
 
-        At a limit, it waits on; to be stopped, it may always go on.
+        At a limit, it waits on; to be stopped, it may always continue.
 
         Raises:
             RequestRefusedError: The user's budget is spent.

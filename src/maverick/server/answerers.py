@@ -163,7 +163,7 @@ class AgentAnswerer:
         *,
         filtered: bool,  # noqa: ARG002 - its words are the answer
     ) -> Reply:
-        """Run the agent, or go on with its run."""
+        """Run the agent, or continue its run."""
         try:
             async with self.agent.executor(job.user_id) as executor:
                 return await self._run(executor, job, signal, on_activity)
@@ -221,7 +221,7 @@ class AgentAnswerer:
         return _reply(AnswerStatus.FAILED, result, reason_of(result.errors[0]))
 
     async def _cut_off(self, run_id: str) -> Reply:
-        """The answer of a run that cannot go on, since its agent has changed: what was said and done until then."""
+        """The answer of a run that cannot continue, since its agent has changed: what was said and done until then."""
         try:
             result = await result_so_far(self._journal, run_id)
         except MaverickError as error:
@@ -273,7 +273,7 @@ def _parts(result: AgentResult[Any]) -> list[dict[str, Any]] | None:
 
 
 async def pending_approval(journal: Journal, run_id: str) -> Approval | None:
-    """What a person is to decide before a run goes on, in it or in a run of a subagent."""
+    """What a person is to decide before a run continues, in it or in a run of a subagent."""
     if found := await journal.list_approvals(run_id=run_id):
         return found[0]
     pending = await journal.list_approvals(user_id=(await journal.get(run_id)).user_id)

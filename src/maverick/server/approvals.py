@@ -30,7 +30,7 @@ class Approvals:
         self._agents = store.agents
 
     async def waits_for(self, user_id: str, run_id: str) -> ApprovalBody | None:
-        """What an answer of the user waits for, if it cannot go on yet."""
+        """What an answer of the user waits for, if it cannot continue yet."""
         journal = self._agents.journal
         found = (await run_in_thread(self._store.waiting, user_id)).get(run_id)
         if journal is None or found is None:
@@ -89,7 +89,7 @@ class Approvals:
             raise not_found("approval")
         if decidable != versions:
             raise RequestRefusedError(
-                403, "not_allowed", "Somebody else has to decide this. It waits until they have."
+                403, "not_allowed", "Someone else has to decide this. The answer waits until they do."
             )
         if asked.status is not ApprovalStatus.PENDING:
             if (asked.decided_by, asked.approved, asked.edited_json) != (user_id, approved, edited):

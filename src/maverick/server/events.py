@@ -161,7 +161,7 @@ class Answer:
         return newest.data
 
     def begin(self, *, goes_on: bool = False) -> None:
-        """Say that it begins, or begins again; or that it goes on after a decision."""
+        """Say that it begins, or begins again; or that it continues after a decision."""
         data = {"run_id": self.run_id, "conversation_id": self.conversation_id}
         self.log.append(EventName.START, {**data, "goes_on": True} if goes_on else data)
 

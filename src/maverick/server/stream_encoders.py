@@ -285,7 +285,7 @@ class AiSdkEncoder(_ProtocolEncoder):
         return [start, {"type": "start-step"}, *([denied] if self._denied_call else [])]
 
     def _tool_start(self, data: Mapping[str, Any]) -> list[Json]:
-        is_own = self._approved_call.startswith(f"{self._scope}_")  # the same answer goes on with it
+        is_own = self._approved_call.startswith(f"{self._scope}_")  # the same answer continues it
         if self._approved_call and (not is_own or self._approved_call == self._call_id(data)):
             self._resumed_calls[data["id"]], self._approved_call = self._approved_call, ""
             return []

@@ -116,7 +116,7 @@ class AnswerRecords:
         return bool(finished.rowcount)
 
     def reopen(self, run_id: str) -> bool:
-        """Have an answer go on that waited for a decision; returns whether it waited."""
+        """Have an answer continue that waited for a decision; returns whether it waited."""
         reopened = self._execute(
             "UPDATE answers SET status = 'running' WHERE user_id = :user_id AND run_id = :run_id AND status = 'waiting'",
             run_id=run_id,

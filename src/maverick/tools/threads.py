@@ -65,7 +65,7 @@ def this_process() -> object:
 async def run_in_thread(function: Callable[..., R], /, *args: Any, **kwargs: Any) -> R:
     """Call a function in a thread and wait for what it returns.
 
-    When the waiting task is cancelled it stops waiting at once. A thread cannot be stopped: the function goes on,
+    When the waiting task is cancelled it stops waiting at once. A thread cannot be stopped: the function continues,
     and what it returns is dropped.
     """
     loop = asyncio.get_running_loop()
@@ -90,7 +90,7 @@ async def run_in_thread(function: Callable[..., R], /, *args: Any, **kwargs: Any
 def end_if_forked(process: object) -> None:
     """End this process if it is a copy, made by a function that was called when :func:`this_process` said ``process``.
 
-    The copy would go on with everything the original is doing: the same run, in two processes.
+    The copy would continue with everything the original is doing: the same run, in two processes.
     """
     if _process is not process:
         os._exit(0)

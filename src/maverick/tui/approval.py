@@ -105,7 +105,7 @@ class ApprovalDialog(ModalScreen[str]):
     Args:
         question: The tool call.
         grace: For how many seconds no key was pressed before one that counts: the user may be typing when the dialog
-            appears, and go on.
+            appears, and continue.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(DIALOG)

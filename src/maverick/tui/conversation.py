@@ -264,7 +264,7 @@ class ConversationModel:
             self.status = Status.STOPPED
             if result.terminate_reason is not TerminateReason.ABORTED:
                 self.remark(result.error or result.terminate_reason.value, LineStyle.BAD, event=event)
-            again = ". /resume goes on" if self.can_resume else ""
+            again = ". /resume continues" if self.can_resume else ""
             self.remark(f"stopped: {summary(result)}{again}", event=event)
 
     def _depth(self, event: events.AgentActivityEvent) -> int:

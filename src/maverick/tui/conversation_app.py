@@ -88,7 +88,7 @@ class ConversationApp(App[None]):
         self._reading = set[Session]()
         """Those whose run is being read."""
         self._watch: asyncio.Task[None] | None = None
-        """What tells how a fleet goes on with the run that is shown."""
+        """What tells how a fleet continues the run that is shown."""
         self._asking = asyncio.Lock()
         self._state: object = None
         self._status = StatusLine(id="status")
@@ -234,7 +234,7 @@ class ConversationApp(App[None]):
             self._do(session, lambda: self._read(session, run_id))
 
     async def _read(self, session: Session, run_id: str) -> None:
-        """Show a run from the journal; if a fleet drives it, as it goes on, while it is what is shown."""
+        """Show a run from the journal; if a fleet drives it, as it continues, while it is what is shown."""
         self._reading.add(session)
         try:
             await session.open(run_id)
@@ -331,7 +331,7 @@ class ConversationApp(App[None]):
             self._do(session, lambda: self._read(session, record.run_id))
 
     def _is_stuck(self) -> bool:
-        """Whether the terminal takes nothing at the moment: runs go on, and are drawn when it does again."""
+        """Whether the terminal takes nothing at the moment: runs continue, and are drawn when it does again."""
         return isinstance(self._driver, TerminalDriver) and self._driver.is_stuck
 
     def draw(self) -> None:

@@ -28,7 +28,7 @@ class Key(NamedTuple):
 
 
 ALWAYS = (
-    Key("escape", "Esc", "stop", "stop the run or the command; what it said is kept", "Stop", slash="stop"),
+    Key("escape", "Esc", "stop", "stop the run or the command; its output is kept", "Stop", slash="stop"),
     Key(
         "shift+tab",
         "Shift-Tab",
@@ -73,7 +73,12 @@ CONVERSATION = (
     Key("enter,space", "Enter", "fold", "collapse or expand the tool call under the cursor"),
 )
 PROMPT = (
-    Key("enter", "Enter", "submit", "send the prompt (a running agent hears it next), or take a completion"),
+    Key(
+        "enter",
+        "Enter",
+        "submit",
+        "send the prompt (a running agent sees it before its next turn), or take a completion",
+    ),
     Key("ctrl+j,alt+enter", "Ctrl-J Alt-Enter", "newline", "start a new line"),
     Key("up", "↑", "earlier", "on the first line: the prompt before"),
     Key("down", "↓", "later", "on the last line: the prompt after"),

@@ -56,7 +56,7 @@ class Section(NamedTuple):
     is_whole: bool = True
     """Whether it is all of a section of Markdown, and not a piece of one that is too long."""
     continues: bool = False
-    """Whether the section before it goes on in this one."""
+    """Whether the section before it continues in this one."""
 
 
 class Sections:

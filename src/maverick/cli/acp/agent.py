@@ -130,7 +130,7 @@ class EditorAgent:
     async def load_session(
         self, session_id: str, cwd: str, mcp_servers: Servers = None, **_: Any
     ) -> schema.LoadSessionResponse:
-        """Go on with a conversation, and show what was said so far."""
+        """Continue a conversation, and show what was said so far."""
         session = await self._reopened(session_id, cwd, mcp_servers)
         await session.replay()
         return schema.LoadSessionResponse(**_offered(session))
@@ -139,7 +139,7 @@ class EditorAgent:
     async def resume_session(
         self, session_id: str, cwd: str, mcp_servers: Servers = None, **_: Any
     ) -> schema.ResumeSessionResponse:
-        """Go on with a conversation that the editor still shows."""
+        """Continue a conversation that the editor still shows."""
         return schema.ResumeSessionResponse(**_offered(await self._reopened(session_id, cwd, mcp_servers)))
 
     @explained
@@ -149,7 +149,7 @@ class EditorAgent:
         """Begin a conversation with what was said in another, which stays as it is."""
         runs = self._known(session_id).runs
         if runs and await messages_of(self._served.journal, runs[-1]) is None:
-            runs = runs[:-1]  # it goes on in the other conversation
+            runs = runs[:-1]  # it continues in the other conversation
         fork = structs.replace(new_conversation(self._served.source), runs=runs)
         session = await self._opened(fork, cwd, mcp_servers)
         return schema.ForkSessionResponse(session_id=session.id, **_offered(session))
@@ -289,7 +289,7 @@ class EditorAgent:
         except JournalError:  # it was removed, is damaged, or is in another journal
             return None
         if last.agent != self._served.found.name:
-            return None  # another agent could not go on with it
+            return None  # another agent could not continue it
         title = title_of(first.messages[-1].content) if first.messages else ""
         return schema.SessionInfo(
             session_id=conversation.id,
@@ -303,7 +303,7 @@ def _path(cwd: str) -> Path:
     try:
         cwd.encode()
     except UnicodeEncodeError as error:
-        problem = "cwd: the path has halves of characters."
+        problem = "cwd: the path is not valid Unicode (it has a lone surrogate)."
         raise InvalidInputError(problem, field="cwd") from error
     return Path(cwd)
 

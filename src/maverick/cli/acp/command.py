@@ -122,7 +122,7 @@ class EditorMessages:
             try:
                 message = json.loads(line or "")
             except (ValueError, RecursionError):
-                await self._refuse(_UNREADABLE, "The message is no JSON, or is too large.")
+                await self._refuse(_UNREADABLE, "The message is not valid JSON, or is too large.")
                 continue
             if _is_message(message):
                 return dict(message)

@@ -267,7 +267,7 @@ class EditorSession:
             check_unchanged(await load_beginning(journal, run_id), agent, accept_changes=False)
         except RunChangedError as error:
             self.remark(
-                f"The agent is not what it was when it was interrupted: {'; '.join(error.changes)}. It goes on from what "
+                f"The agent is not what it was when it was interrupted: {'; '.join(error.changes)}. It continues from what "
                 "was said and done until then.\n\n"
             )
             return tuple((await result_so_far(journal, run_id)).messages)

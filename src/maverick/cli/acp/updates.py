@@ -199,6 +199,6 @@ class UpdateMapper:
                     f"The model did not answer. Trying again in {event.delay:.0f} s.\n"
                 )
             case events.Compacted():
-                yield update_agent_thought_text("The conversation was condensed.\n")
+                yield update_agent_thought_text("The conversation was compacted.\n")
             case events.RunEnd() if len(event.agent) == 1:
                 yield from self.closed()

@@ -114,7 +114,7 @@ def add_schedule(parser: CommandParser) -> None:
         "list", "list schedules with the time of the next run", "fleet.status:list_schedules"
     )
     remove = parser.verb(
-        "remove", "remove a schedule; runs that it has started go on", "fleet.status:remove_schedule"
+        "remove", "remove a schedule; runs that it has started continue", "fleet.status:remove_schedule"
     )
     remove.option("name NAME", "the schedule's name")
     for verb in (add, listing, remove):

@@ -42,7 +42,7 @@ async def open_fleet(
     address = temporal or settings.address
     if address is None:
         raise InvalidInputError(
-            f"Which fleet? Name its Temporal server with {option}, MAVERICK_TEMPORAL or the setting temporal.",
+            f"No fleet is configured. Name its Temporal server with {option}, MAVERICK_TEMPORAL or the setting temporal.",
             field="temporal",
         )
     journal = open_journal(database or config.journal.get_secret_value())

@@ -28,7 +28,7 @@ _PRESS_AGAIN = 3.0
 
 
 class _LeftError(Exception):
-    """The run is no longer watched, and goes on."""
+    """The run is no longer watched, and continues."""
 
     def __init__(self, *lines: str, code: int | None = None) -> None:
         super().__init__()

@@ -162,7 +162,7 @@ async def _model_of(journal: Journal, conversation: Conversation, config: Maveri
 async def _said_in(journal: Journal, run_id: str) -> tuple[Message, ...]:
     messages = await messages_to_continue(journal, run_id)
     if messages is None:
-        problem = f"The last run in this folder has not ended. Go on with it: maverick runs resume {run_id}"
+        problem = f"The last run in this folder has not ended. Resume it with: maverick runs resume {run_id}"
         raise InvalidInputError(problem, field="continue")
     return messages
 

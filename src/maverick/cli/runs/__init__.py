@@ -1,1 +1,1 @@
-"""``maverick runs``: looking at the runs of a journal, deciding on what they wait for, and going on with them."""
+"""``maverick runs``: looking at the runs of a journal, deciding on what they wait for, and continuing them."""

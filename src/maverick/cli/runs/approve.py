@@ -93,7 +93,7 @@ async def _decide(
         console.say(_decision_lines(console, decided))
         if asked.has_rule and not is_checked:
             who = decided.decided_by
-            console.say([f"The agent says who may decide: if {who} may not, the run waits on."])
+            console.say([f"The agent says who may decide: if {who} may not decide, the run keeps waiting."])
         if goes_on or not resume:
             console.say([await _how_it_goes_on(console, root, agents)])
     if goes_on or not resume:
@@ -141,7 +141,7 @@ async def _decide_here(
 async def _how_it_goes_on(console: Console, run_id: str, agents: str | None = None) -> str:
     root = await _outermost(console.journal, run_id)
     if await state_in_fleet(console.journal, root) not in (None, "ended"):
-        return f"It goes on in the fleet. Follow it with: {console.command('tail', root, '--follow')}"
+        return f"It continues in the fleet. Follow it with: {console.command('tail', root, '--follow')}"
     return f"Resume with: {console.command('resume', root, *RunOptions().words(agents))}"
 
 

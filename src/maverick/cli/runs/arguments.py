@@ -81,7 +81,7 @@ def _add_deciding(runs: CommandParser) -> None:
         runs,
         "say RUN",
         "approve:say",
-        "say something to a run that goes on",
+        "say something to a run in progress",
         "Say something to a run, from any process. It is the user's message before the next turn; a run that is stopped or "
         "waits hears it when it is resumed.",
     )

@@ -1,4 +1,4 @@
-"""What is different about runs that a fleet has: it goes on with them by itself, can stop them, and can give them back.
+"""What is different about runs that a fleet has: it continues them by itself, can stop them, and can give them back.
 
 Temporal's client is an extra, and is loaded by what needs it.
 """
@@ -65,7 +65,7 @@ async def abort_run(console: Console, *, run_id: str, reason: str) -> None:
 
 
 async def resume_in_fleet(console: Console, run_id: str, *, accept_changes: bool, changes: RunOptions) -> int:
-    """Have a fleet go on with a run that was stopped, and show it."""
+    """Have a fleet continue a run that was stopped, and show it."""
     if different := changes.words():
         raise InvalidInputError(
             f"{different[0]} does not apply to a run in a fleet: its workers' settings do. Leave the option out.",
@@ -118,7 +118,7 @@ async def events_in_fleet(
 
 
 async def follow_words(console: Console, run_id: str, seen: int, calls: Sequence[ToolCall]) -> None:
-    """Show a run of a fleet as it goes on.
+    """Show a run of a fleet as it continues.
 
     ``seen`` of its entries were shown; the tool calls of the last turn among them may still be running.
     """

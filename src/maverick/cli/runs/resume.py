@@ -54,7 +54,7 @@ async def resume_run(
 async def continue_run(
     console: Console, run_id: str, agents: str | None, changes: RunOptions, *, accept_changes: bool = False
 ) -> int:
-    """Go on with a run of this journal, in the terminal; returns the exit code."""
+    """Continue a run of this journal, in the terminal; returns the exit code."""
 
     def resume(executor: AgentExecutor, definition: AgentDefinition[Any], **running: Any) -> Running:
         return executor.resume(run_id, definition, accept_changes=accept_changes, **running)
@@ -95,7 +95,7 @@ async def _drive(
     *,
     is_same_run: bool = False,
 ) -> int:
-    """Go on from what a run has done, in the same run or in a new one."""
+    """Continue from what a run has done, in the same run or in a new one."""
     config = load_settings(asks=True, as_json=console.as_json, for_agents=True)
     record = await console.journal.get(run_id)
     found, agent = agent_of(record, agents, config)

@@ -66,7 +66,7 @@ def _line(entry: entries.Entry, calls: Sequence[ToolCall]) -> str:
 
 
 def _called(entry: entries.ModelCalled) -> str:
-    what = "to condense the conversation" if entry.compaction else f"turn {entry.turn}"
+    what = "to compact the conversation" if entry.compaction else f"turn {entry.turn}"
     return f"model called, {what}" + (f", attempt {entry.attempt}" if entry.attempt > 1 else "")
 
 

@@ -120,7 +120,7 @@ class PostgresDatabase:
                 await self._tools.acquire()
         except TimeoutError as error:
             raise ToolError(
-                "The database refused: other tools have all its connections. Give the journal a larger pool_size."
+                "No database connection is free: other tools are using all of them. Give the journal a larger pool_size."
             ) from error
         try:
             connection: Connection = await pool.acquire(timeout=self._timeout)

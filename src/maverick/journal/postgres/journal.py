@@ -125,7 +125,7 @@ class PostgresJournal(SqlJournal):
         return await self._writer.write(run_id, work)
 
     async def _on_decision(self, db: SqlConnection, approval: Approval) -> None:
-        decided = json.dumps({"decided": approval.run_id.partition("/")[0]})  # a fleet goes on with the run
+        decided = json.dumps({"decided": approval.run_id.partition("/")[0]})  # a fleet continues the run
         await db.fetch("SELECT pg_notify($1, $2)", FLEET_CHANNEL, decided)
 
 

@@ -111,7 +111,7 @@ _CONTROL = (sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_SAVEPOINT)
 _OVER = "The transaction is over. Use the session only while the tool runs."
 _UNDONE = "The database has undone the transaction. Start again with a new call."
 _LOOK_EVERY = 100_000
-"""How many instructions SQLite does of a statement before it looks whether to go on: a millisecond or so."""
+"""How many instructions SQLite does of a statement before it looks whether to continue: a millisecond or so."""
 
 
 class SqliteTransaction(Transaction):

@@ -255,7 +255,7 @@ class SqliteWriter:
 
 
 def _file_at(path: str) -> tuple[int, int] | None:
-    """What identifies the file: SQLite would go on writing to one that was deleted."""
+    """What identifies the file: SQLite would continue writing to one that was deleted."""
     try:
         found = os.stat(path)  # noqa: PTH116 - once a commit, and fast
     except OSError:

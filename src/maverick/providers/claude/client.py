@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec.structs import replace
 
 from maverick.model import ModelInfo, Price, Request
-from maverick.providers.claude.request import API_VERSION, RequestEncoder, condenses, request_headers
+from maverick.providers.claude.request import API_VERSION, RequestEncoder, compacts, request_headers
 from maverick.providers.claude.response import API, SERVICE, MessageAccumulator, read_message
 from maverick.providers.client import requested_model
 from maverick.providers.http.client import Connection, HttpClient
@@ -71,7 +71,7 @@ class ClaudeClient(HttpClient):
     def model_info(self, model: str) -> ModelInfo:
         """What is known of a model: its context window and price, and what the API does for it."""
         name = model.removeprefix(f"{self.provider}:")
-        return replace(self._prices.find(name), native_output=True, native_compaction=condenses(name))
+        return replace(self._prices.find(name), native_output=True, native_compaction=compacts(name))
 
     def _encoded(self, request: Request, *, stream: bool) -> tuple[str, Mapping[str, str], Sequence[bytes]]:
         body = self._encoder.encode(request, model=requested_model(request, self.model), stream=stream)

@@ -70,7 +70,7 @@ class Conversation(EncodedConversation):
         self._joined: list[bytes] = []
         self._closed: list[bytes] = []
         self._opening = b""
-        """How the open message begins; it goes on with its tool results and its other blocks, a comma before each."""
+        """How the open message begins; it continues with its tool results and its other blocks, a comma before each."""
         self._results = b""
         self._blocks = b""
         self._tally = MediaTally(CLAUDE)

@@ -34,7 +34,7 @@ COMPACTION_BETA = "compact-2026-09-04"
 _COMPACTS = re.compile(
     r"claude-((fable|mythos)-5(-[12])?|mythos-preview|opus-(5(-5)?|4-[678])|sonnet-(5(-5)?|4-6))(-20\d{6})?"
 )
-"""The models that condense a conversation on demand, by the vendor's list."""
+"""The models that compact a conversation on demand, by the vendor's list."""
 
 _MARKERS: Mapping[str, bytes] = {
     "5m": b',"cache_control":{"type":"ephemeral"}',
@@ -60,8 +60,8 @@ _ANSWER_IN_JSON = "Give your final answer as JSON and nothing else. It has to fi
 """For a schema that the API cannot enforce."""
 
 
-def condenses(model: str) -> bool:
-    """Whether a model condenses a conversation when ``Request.compact`` asks for it."""
+def compacts(model: str) -> bool:
+    """Whether a model compacts a conversation when ``Request.compact`` asks for it."""
     return _COMPACTS.fullmatch(model) is not None
 
 
@@ -89,7 +89,7 @@ def request_headers(request: Request, betas: str = "") -> dict[str, str]:
     if request.config.temperature is not None or request.config.top_p is not None:
         headers["anthropic-version"] = SAMPLING_API_VERSION
     wanted = list(_betas(request.config.extra))
-    if request.compact or _is_condensed(request):
+    if request.compact or _is_compacted(request):
         wanted.append(COMPACTION_BETA)
     if wanted:
         headers["anthropic-beta"] = ",".join(dict.fromkeys([*filter(None, betas.split(",")), *wanted]))
@@ -218,7 +218,7 @@ def _betas(extra: Mapping[str, Any]) -> Sequence[str]:
     return betas
 
 
-def _is_condensed(request: Request) -> bool:
+def _is_compacted(request: Request) -> bool:
     """Whether the conversation begins with the block of a compaction."""
     parts = request.messages[0].parts if request.messages else ()
     block = getattr(parts[0], "block", parts[0]) if parts else None

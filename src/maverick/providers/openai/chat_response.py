@@ -47,7 +47,7 @@ class _Call(Struct, frozen=True):
     id: str | None = None
     function: _Function = _Function()
     extra_content: Any = None
-    """What Gemini signs its calls with; it refuses to go on without."""
+    """What Gemini signs its calls with; it refuses to continue without."""
 
 
 class _Content(Struct, frozen=True):

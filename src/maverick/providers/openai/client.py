@@ -116,9 +116,9 @@ class OpenAIClient(HttpClient):
 
     def stream(self, request: Request) -> AsyncGenerator[StreamItem, None]:
         """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
-        return self._condense(request) if request.compact else super().stream(request)
+        return self._compact(request) if request.compact else super().stream(request)
 
-    async def _condense(self, request: Request) -> AsyncGenerator[StreamItem, None]:
+    async def _compact(self, request: Request) -> AsyncGenerator[StreamItem, None]:
         yield await self.run(request)  # the API has no stream of it
 
     def _encoded(self, request: Request, *, stream: bool) -> tuple[str, Mapping[str, str], Sequence[bytes]]:

@@ -140,7 +140,7 @@ class _Conversation(JsonConversation):
         return items
 
     def _question(self, parts: tuple[Part, ...]) -> list[bytes]:
-        """What a user said; between it may be items of this API, where a conversation was condensed."""
+        """What a user said; between it may be items of this API, where a conversation was compacted."""
         if len(parts) == 1 and type(parts[0]) is Text:  # nearly always
             return [encode(_EasyMessage("user", parts[0].text))] if parts[0].text else []
         items: list[bytes] = []

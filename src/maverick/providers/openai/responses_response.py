@@ -45,7 +45,7 @@ class _Incomplete(Struct, frozen=True):
 
 
 class _Response(Struct, frozen=True):
-    """A response at some point of its life, or a conversation that was condensed."""
+    """A response at some point of its life, or a conversation that was compacted."""
 
     object: str = ""
     status: str | None = None
@@ -80,7 +80,7 @@ _events = msgspec.json.Decoder(_Event)
 
 
 def read_response(body: bytes, exchange: Exchange) -> Response:
-    """The answer in a body that came as a whole, or the items that stand for a conversation that was condensed."""
+    """The answer in a body that came as a whole, or the items that stand for a conversation that was compacted."""
     try:
         response = decode(body, _responses)
     except BAD_JSON:

@@ -37,7 +37,7 @@ class FallbackClient(Client):
     notes. Each request starts with the first client again.
 
     What a model thought goes back to a model that may read it: Claude's API ignores the rest by itself, and OpenAI's
-    refuses it, so of several OpenAI clients only the first one's reasoning is kept. A conversation is condensed by a
+    refuses it, so of several OpenAI clients only the first one's reasoning is kept. A conversation is compacted by a
     summary that every client can read.
 
     Args:

@@ -85,7 +85,7 @@ async def deny(
     denial: Denial | None = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Disagree. Nothing is done, and the answer goes on: the response is like that of :func:`approve`."""
+    """Disagree. Nothing is done, and the answer continues: the response is like that of :func:`approve`."""
     reason = "" if denial is None else denial.reason
     answer = await service.answers.decide(
         user.user_id, approval_id, idempotency_key, approved=False, reason=reason

@@ -139,6 +139,6 @@ async def stop_answer(run_id: PathId, user: User, service: Service) -> Response:
 async def say_to_answer(run_id: PathId, body: SayRequest, user: User, service: Service) -> None:
     """Say something to an answer in progress: the agent hears it before its next turn.
 
-    One that waits for a decision hears it when it goes on. The task chat does not listen while it answers.
+    One that waits for a decision hears it when it continues. The task chat does not listen while it answers.
     """
     await service.answers.say(user.user_id, run_id, body.message)

@@ -269,7 +269,7 @@ def _difference(path: str, before: str, after: str) -> str:
     shown = list(islice(_hunks(path, part), _MOST_DIFF_LINES + 1))
     text = "\n".join(shown[:_MOST_DIFF_LINES])
     is_all = len(shown) <= _MOST_DIFF_LINES and len(text) <= _MOST_CHARACTERS
-    rest = "" if is_all else "\n[the difference goes on]"
+    rest = "" if is_all else "\n[the difference continues]"
     return mark_untrusted(path, printable(text[:_MOST_CHARACTERS])) + rest
 
 

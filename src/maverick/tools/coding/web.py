@@ -183,7 +183,7 @@ class _Page:
         """The text, with notes on its status and length."""
         text = await _text_of(self.text) if self.is_html else self.text
         status = "" if self.status == 200 else f"[status {self.status}]\n"
-        more = "\n[the page goes on]" if len(text) > _MOST_CHARACTERS or self.goes_on else ""
+        more = "\n[the page continues]" if len(text) > _MOST_CHARACTERS or self.goes_on else ""
         return f"{status}{text[:_MOST_CHARACTERS]}{more}"
 
 

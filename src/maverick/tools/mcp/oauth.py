@@ -283,7 +283,7 @@ def check_address(server: str, address: str) -> None:
     if same or (is_protected and reach >= servers_reach):
         return
     raise NetworkError(
-        f"The sign-in was refused: the server wants to go on at {there.scheme}://{there.netloc}, which is not protected, or "
+        f"The sign-in was refused: the server wants to continue at {there.scheme}://{there.netloc}, which is not protected, or "
         "is this machine or a private network. Check the server's url."
     )
 
