@@ -35,12 +35,13 @@ class Window:
 
     @classmethod
     async def open(cls, context: BrowserContext, server: ChatServer, name: str | None) -> Self:
-        """A tab with the page; with a name, somebody is signed in."""
+        """The empty tab, or another one, with the page; with a name, somebody is signed in."""
         if name is not None:
             token = server.person(name).http.headers["Authorization"].removeprefix("Bearer ")
             cookie = {"name": server.cookie, "value": token, "url": server.url, "sameSite": "Strict"}
             await context.add_cookies([{**cookie, "httpOnly": True}])  # type: ignore[typeddict-item]  # as it has it
-        window = cls(await context.new_page(), server.url)
+        empty = [page for page in context.pages if page.url == "about:blank"]
+        window = cls(empty[0] if empty else await context.new_page(), server.url)
         await window.page.goto(server.url)
         await expect(window.page.locator("#sign-in" if name is None else "#app")).to_be_visible()
         return window
