@@ -21,7 +21,8 @@ import msgspec
 
 from chaos import bench
 from chaos.child import Job, perform
-from maverick.exceptions import ToolError
+from maverick.exceptions import JournalDamagedError, ToolError
+from maverick.journal.codec import VERSION, decode_entry
 from maverick.tools import FunctionTool
 
 STOPPED = 1000
@@ -63,6 +64,8 @@ def _warm_up() -> None:
         import_module(name)
     if find_spec("asyncpg"):
         import_module("maverick.journal.postgres.journal")
+    with suppress(JournalDamagedError):  # nothing is no entry, and what reads one is made all the same
+        decode_entry(b"", VERSION)
     for tool in vars(bench).values():
         if isinstance(tool, FunctionTool):
             with suppress(
