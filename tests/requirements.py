@@ -173,7 +173,7 @@ _AGENT_CORE = {
     "003-API-EXECUTOR": "The executor takes a client and a tool registry, and inputs, signal and on_activity.",
     "003-API-RESULT": "The result has the fields of the API reference.",
     "003-OQ1": "Decided: an agent may call agents, as deep as a bound allows.",
-    "003-OQ2": "Decided: a conversation that outgrows the context window is condensed.",
+    "003-OQ2": "Decided: a conversation that outgrows the context window is compacted.",
     "003-OQ3": "Decided: the entries fed to the loop are its checkpoint; replayed, they give the same state.",
 }
 
@@ -477,7 +477,7 @@ _ATTACKS_ON_RUNS = {
     "ATTACK-RESUMED-CALLS": "Calls under way at a crash are ruled on by the permissions a run is resumed with.",
     "ATTACK-MANY-CALLS": "However many calls an answer has, a bounded number runs, and work grows no faster than they.",
     "ATTACK-CHANGED-TOOL": "A tool's effect, approval, access and hints are pinned; a change is named.",
-    "ATTACK-MARKS": "However a conversation is cut or condensed, what others wrote stays marked as theirs.",
+    "ATTACK-MARKS": "However a conversation is cut or compacted, what others wrote stays marked as theirs.",
 }
 
 _HOSTILE_WORKSPACES = {

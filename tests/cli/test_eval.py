@@ -202,6 +202,7 @@ def test_code_that_a_strangers_file_names_is_not_run(
         (["empty.py"], "empty.py has no cases. Write: cases = [Case(…), …]"),
         (["nameless.yaml"], "nameless.yaml names no agent. Add a line such as `agent: reporter`"),
         (["cases.yaml", "--only", "paris"], "No case has the name paris."),
+        (["none.yaml"], "There are no cases in none.yaml."),
         (["cases.yaml", "--compare", "gone.json"], "--compare: gone.json could not be read"),
         (["cases.yaml", "--compare", "cases.yaml"], "This is not the report of an evaluation."),
         (["cases.yaml", "--judge-model", "nowhere:x"], "There is no provider named 'nowhere'."),
@@ -212,6 +213,7 @@ def test_wrong_input_is_refused_in_a_line_with_exit_code_2(
     weather: Folder, words: list[str], problem: str
 ) -> None:
     weather.write("empty.py", AGENT.replace("cases = ", "others = "))
+    weather.write("none.yaml", "agent: weather.py\ncases: []")
     weather.write("nameless.yaml", "cases: [{name: a}]")
     weather.write("missing.yaml", "agent: weather.py\ncases: [{name: a}]")
 

@@ -121,7 +121,8 @@ def test_a_python_file_with_one_definition_runs_it_whatever_else_is_registered(f
     """,
     )
 
-    assert folder.main("run", "clerk.py", "-p", "calculate 12 * 7").stdout == SUM
+    for name in ("clerk.py", "clerk.py:clerk", "clerk.py:helper"):
+        assert folder.main("run", name, "-p", "calculate 12 * 7").stdout == SUM
 
 
 @pytest.mark.requirement("007-RUN")

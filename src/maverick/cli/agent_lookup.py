@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,12 @@ from maverick.agents import registry
 from maverick.agents.discovery import GENERAL, DiscoveredAgent, Discovery, Origin
 from maverick.agents.python_source import definitions_in, load_python
 from maverick.agents.registry import Registered
-from maverick.agents.running import agent_executor, has_own_executor
+from maverick.agents.running import has_own_executor
 from maverick.config import AgentConfig, MaverickConfig
 from maverick.exceptions import AgentNotFoundError, InvalidInputError, describe_unknown
-from maverick.journal import Journal
 from maverick.loop import AgentDefinition
 from maverick.loop.definition import AgentTool
 from maverick.providers.resolve import ResolvedModel, resolve
-from maverick.runtime import AgentExecutor
 
 
 def discovery(config: MaverickConfig) -> Discovery:
@@ -31,7 +28,7 @@ def look_up(source: str | None, config: MaverickConfig) -> DiscoveredAgent:
     source = source or GENERAL.name
     path, name = split_source(source)
     if path.endswith(".py"):
-        return _in_python(path, name)
+        return find_agent(path, name, field="agent")
     if path.endswith(".md"):
         from maverick.agents.markdown import read_agent  # here, since few agents are files
 
@@ -60,36 +57,6 @@ def named_file(source: str | None) -> str | None:
     return path if path.endswith((".py", ".md")) else None
 
 
-def _in_python(path: str, name: str) -> DiscoveredAgent:
-    module = load_python(path, "agent")
-    definitions = list(dict.fromkeys(definitions_in(module)))
-    agents: dict[str, Registered] = {definition.name: definition for definition in definitions}
-    agents |= registry.get_all()
-    if name:
-        if name not in agents:
-            raise InvalidInputError(f"{path}: {describe_unknown('agent', name, list(agents))}", field="agent")
-        return DiscoveredAgent(name, agents[name], Origin.REGISTERED, path, namespace=vars(module))
-    called = _called_by_others(definitions)
-    callers = [definition.name for definition in definitions if definition.name not in called]
-    if len(callers) != 1:  # else it is that one, whatever its imports have registered
-        callers = [agent for agent in agents if agent not in called]
-    if len(callers) != 1:
-        has = f"has {len(callers)} agents: {', '.join(callers)}" if callers else "has no agent"
-        advice = f"Name one of them: {path}:{callers[0]}" if callers else "Define one with AgentDefinition(…)"
-        raise InvalidInputError(f"{path} {has}. {advice}", field="agent")
-    return DiscoveredAgent(callers[0], agents[callers[0]], Origin.REGISTERED, path, namespace=vars(module))
-
-
-def _called_by_others(definitions: Sequence[AgentDefinition[Any]]) -> set[str]:
-    """The names of agents that are tools of others: naming the file does not mean them."""
-    return {
-        tool.definition.name
-        for definition in definitions
-        for tool in definition.tool_config.tools
-        if isinstance(tool, AgentTool)
-    }
-
-
 def runnable(found: DiscoveredAgent, config: MaverickConfig) -> AgentDefinition[Any]:
     """What runs an agent, in a command whose runs are kept."""
     definition = found.runnable(config)
@@ -101,36 +68,61 @@ def runnable(found: DiscoveredAgent, config: MaverickConfig) -> AgentDefinition[
     return definition
 
 
-def find_agent(source: str, name: str) -> DiscoveredAgent:
+def find_agent(source: str, name: str = "", field: str = "agents") -> DiscoveredAgent:
     """An agent of a Python file, or of a module by its dotted name.
 
-    Its definitions are those it registers, those it has as global names, and those that are tools of these.
+    Its definitions are those it has as global names, then those it registers, and those that are tools of these. Without
+    a name, it is the one that no other calls.
     """
-    module = load_python(source)
-    registered = [one for one in registry.get_all().values() if isinstance(one, AgentDefinition)]
-    found = dict.fromkeys(with_subagents([*definitions_in(module), *registered]))
-    named: list[Registered] = [definition for definition in found if definition.name == name]
-    if not named and name in registry:
-        named = [registry.get(name)]
+    module = load_python(source, field)
+    defined = list(definitions_in(module))
+    registered = registry.get_all()
+    name = name or _only_agent(source, defined, registered)
+    own = dict.fromkeys(with_subagents(defined))
+    others = dict.fromkeys(
+        with_subagents(one for one in registered.values() if isinstance(one, AgentDefinition))
+    )
+    named: list[Registered] = [definition for definition in own if definition.name == name]
+    if not named and name in registered:
+        named = [registered[name]]
+    named = named or [definition for definition in others if definition.name == name]
     if not named:
-        known = [definition.name for definition in found]
+        known = list(dict.fromkeys([*(definition.name for definition in (*own, *others)), *registered]))
         problem = f"{source}: {describe_unknown('agent', name, known)}"
         raise AgentNotFoundError(problem, agent_name=name, available_agents=known)
     if len(named) > 1:
         raise InvalidInputError(
             f"{source} has {len(named)} agents named {name!r}, so that it is not clear which is meant. Rename all "
             "but one.",
-            field="agents",
+            field=field,
         )
     return DiscoveredAgent(name, named[0], Origin.REGISTERED, source, namespace=vars(module))
+
+
+def _only_agent(source: str, defined: Iterable[AgentDefinition[Any]], registered: Iterable[str]) -> str:
+    """The name of the one agent that no other calls: of the source, or of all that its imports have registered."""
+    called = {agent.name for definition in defined for agent in _subagents(definition)}
+    callers = list(dict.fromkeys(agent.name for agent in defined if agent.name not in called))
+    if len(callers) != 1:
+        callers = [name for name in dict.fromkeys([*callers, *registered]) if name not in called]
+    if len(callers) != 1:
+        has = f"has {len(callers)} agents: {', '.join(callers)}" if callers else "has no agent"
+        advice = (
+            f"Name one of them: {source}:{callers[0]}" if callers else "Define one with AgentDefinition(…)"
+        )
+        raise InvalidInputError(f"{source} {has}. {advice}", field="agent")
+    return callers[0]
 
 
 def with_subagents(definitions: Iterable[AgentDefinition[Any]]) -> Iterator[AgentDefinition[Any]]:
     """Definitions, and those that are tools of theirs."""
     for definition in definitions:
         yield definition
-        tools = definition.tool_config.tools
-        yield from with_subagents(tool.definition for tool in tools if isinstance(tool, AgentTool))
+        yield from with_subagents(_subagents(definition))
+
+
+def _subagents(definition: AgentDefinition[Any]) -> list[AgentDefinition[Any]]:
+    return [tool.definition for tool in definition.tool_config.tools if isinstance(tool, AgentTool)]
 
 
 def who_answers(
@@ -156,10 +148,3 @@ def explain_stand_in(answering: ResolvedModel | None) -> str:
     if answering is None or not answering.is_stand_in:
         return ""
     return f"offline model: {answering.stand_in_reason}"
-
-
-def user_executor(
-    agent: DiscoveredAgent, config: MaverickConfig, journal: Journal, user_id: str | None
-) -> AbstractAsyncContextManager[AgentExecutor]:
-    """The executor of an agent for one of its users."""
-    return agent_executor(agent, config, journal, user_id=user_id)

@@ -89,8 +89,9 @@ def _read_suites(options: argparse.Namespace, config: MaverickConfig, screen: Sc
         if cases:
             suites.append(_suite(file, cases, found, options, config, screen))
     if not suites:
-        names = ", ".join(options.only) or "any name"
-        raise InvalidInputError(f"No case has the name {names}.", field="only")
+        if options.only:
+            raise InvalidInputError(f"No case has the name {', '.join(options.only)}.", field="only")
+        raise InvalidInputError(f"There are no cases in {', '.join(options.files)}.", field="files")
     return suites
 
 

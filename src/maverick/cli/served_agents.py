@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from maverick.agents.discovery import DiscoveredAgent
-from maverick.agents.running import has_own_executor, offered_agents
-from maverick.cli.agent_lookup import explain_stand_in, find_agent, look_up, user_executor, who_answers
+from maverick.agents.running import agent_executor, has_own_executor, offered_agents
+from maverick.cli.agent_lookup import explain_stand_in, find_agent, look_up, who_answers
 from maverick.cli.models import offered_models
 from maverick.cli.screen import Screen
 from maverick.config import MaverickConfig
@@ -63,7 +63,7 @@ def served_agents(
             if remark := explain_stand_in(answering):
                 screen.remark(f"({agent.name}: {remark})")
         agent = replace(agent, agent=definition)  # noqa: PLW2901 - the same agent, on its model
-        opened = partial(user_executor, agent, config, journal)
+        opened = partial(agent_executor, agent, config, journal)
         is_own = has_own_executor(agent)
         models = [] if is_own or answering is None else _choices(answering.model, offered)
         served.append(ServedAgent(definition, opened, for_each_user=is_own, models=models))

@@ -75,7 +75,7 @@ class Timeline:
         """Take in the next entry."""
         if (handle := self._HANDLERS.get(type(entry))) is not None:
             handle(self, entry)
-        elif (said := _NOTES.get(type(entry))) is not None:
+        elif (said := NOTES.get(type(entry))) is not None:
             self._note(said(entry))
         if self._mapper is not None:
             try:
@@ -147,7 +147,7 @@ class Timeline:
     }
 
 
-_NOTES: Mapping[type, Callable[[Any], str]] = {
+NOTES: Mapping[type, Callable[[Any], str]] = {
     ModelFailed: lambda entry: f"{FAILED} {entry.error}",
     RequestReviewed: lambda entry: f"the hook {entry.by} {entry.decision}",
     OutputChecked: lambda entry: entry.retry and f"the output was not accepted: {entry.retry}",

@@ -9,8 +9,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from functools import partial
 
 from maverick.agents.discovery import DiscoveredAgent
-from maverick.agents.running import has_own_executor, offered_agents
-from maverick.cli.agent_lookup import explain_stand_in, user_executor, who_answers
+from maverick.agents.running import agent_executor, has_own_executor, offered_agents
+from maverick.cli.agent_lookup import explain_stand_in, who_answers
 from maverick.cli.fleet.connection import open_fleet
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
@@ -86,7 +86,7 @@ async def _offers(
     offers: dict[str, Offer] = {}
     remarks: dict[str, None] = {}
     for found in agents:
-        executor = partial(user_executor, found, config, fleet.journal)
+        executor = partial(agent_executor, found, config, fleet.journal)
         try:
             check_agent(found.name)
             definition = found.runnable(config)

@@ -90,7 +90,7 @@ async def _decide(
     if console.as_json:
         console.write(decided)
     else:
-        console.say(_decision_lines(console, decided))
+        console.say(_decision_lines(decided))
         if asked.has_rule and not is_checked:
             who = decided.decided_by
             console.say([f"The agent says who may decide: if {who} may not decide, the run keeps waiting."])
@@ -103,13 +103,13 @@ async def _decide(
     return await continue_run(console, root, agents, RunOptions())
 
 
-def _decision_lines(console: Console, decided: Approval) -> Iterator[str]:
+def _decision_lines(decided: Approval) -> Iterator[str]:
     """What was decided, and on which call."""
     verb = "approved" if decided.approved else "denied"
     edited = decided.edited_arguments
     other = "" if edited is None else " with other arguments"
     yield f"{decided.approval_id} ({decided.tool_name}) is {verb} by {decided.decided_by}{other}."
-    yield from call_lines(console, decided.tool_name, decided.arguments if edited is None else edited)
+    yield from call_lines(decided.tool_name, decided.arguments if edited is None else edited)
 
 
 async def _decide_here(

@@ -30,11 +30,6 @@ class Console(Struct, frozen=True):
     named_journal: str | None = None
     """The journal as the person named it, if they did."""
 
-    @property
-    def width(self) -> int:
-        """How many characters a line of the terminal has."""
-        return terminal_width()
-
     def write(self, value: object) -> None:
         """Write a value as a line of JSON."""
         self.screen.say(f"{json_text(value)}\n")
@@ -72,7 +67,7 @@ def pending_lines(
     """The requests as a person reads them before they decide, with the commands that do; ``words`` end these."""
     for approval in approvals:
         yield f"Waiting for a decision on this call, {_when(approval)}:"
-        yield from call_lines(console, approval.tool_name, approval.arguments)
+        yield from call_lines(approval.tool_name, approval.arguments)
         if approval.question:
             yield f"  because {one_line(approval.question)}"
         yield f"  {console.command('approve', approval.approval_id, *words)}"
@@ -89,7 +84,7 @@ async def _is_within(journal: Journal, run_id: str, outer: str) -> bool:
     return parent is not None and await _is_within(journal, parent, outer)
 
 
-def call_lines(console: Console, tool: str, arguments: Mapping[str, Any]) -> Iterator[str]:
+def call_lines(tool: str, arguments: Mapping[str, Any]) -> Iterator[str]:
     """A call in full, since no one should approve what they cannot see; and escaped, so that nothing is invisible."""
     from textwrap import wrap  # here, since it is slow to load, and most runs wait for nothing
 
@@ -97,7 +92,7 @@ def call_lines(console: Console, tool: str, arguments: Mapping[str, Any]) -> Ite
     if len(call) > _LONGEST_CALL:
         more = len(call) - _LONGEST_CALL
         call = f"{call[:_LONGEST_CALL]}… ({more:,} more characters; --json shows them)"
-    lines = wrap(call, max(console.width - 4, 1), break_on_hyphens=False)
+    lines = wrap(call, max(terminal_width() - 4, 1), break_on_hyphens=False)
     yield from (f"{'    ' if number else '  '}{line}" for number, line in enumerate(lines))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from maverick.cli.exit_codes import FAILURE, SUCCESS
-from maverick.cli.formatting import Column, columns_of, fitted
+from maverick.cli.formatting import Column, columns_of, fitted, terminal_width
 from maverick.cli.runs.console import Console, pending_in, pending_lines
 from maverick.cli.runs.list import MOST_SUBAGENTS, reason_of, status_of, task_of
 from maverick.cli.screen import shown_call
@@ -53,12 +53,12 @@ async def show_run(console: Console, *, run_id: str) -> None:
     if console.as_json:
         console.write({**_fields(story), "approvals": waiting})
         return
-    console.say(fitted(line, console.width) for line in _head(story))
+    console.say(fitted(line, terminal_width()) for line in _head(story))
     console.say([""])
     console.tabulate(_COLUMNS, list(_rows(story)))
     notes = [note for turn in story.timeline.turns[-1:] for note in turn.notes if note.startswith(FAILED)]
     if notes and reason_of(story.record) == "error":  # which the table may have cut off
-        console.say(["", *wrap(one_line(notes[-1]), console.width)])
+        console.say(["", *wrap(one_line(notes[-1]), terminal_width())])
     if waiting:
         console.say(["", *pending_lines(console, waiting)])
 
@@ -188,7 +188,7 @@ def _show_difference(console: Console, found: Divergence, one: Story, other: Sto
     ids = (one.record.run_id, other.record.run_id)
     shown = zip(ids, _around_the_difference(*values), strict=True)
     lines = (one_line(where), *(f"  {run_id:<{max(map(len, ids))}}  {said}" for run_id, said in shown))
-    console.say(fitted(printable(line), console.width) for line in lines)
+    console.say(fitted(printable(line), terminal_width()) for line in lines)
 
 
 def _facts(story: Story) -> dict[str, str]:

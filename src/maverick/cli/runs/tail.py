@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from maverick.cli.formatting import fitted
+from maverick.cli.formatting import fitted, terminal_width
 from maverick.cli.json_text import json_text
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.in_fleet import follow_words, state_in_fleet
 from maverick.cli.screen import shown_call
 from maverick.journal.records import ENDED, StoredEntry
+from maverick.journal.timeline import NOTES
 from maverick.loop import entries
 from maverick.model import ToolCall
 from maverick.tui.figures import counted, duration
@@ -51,7 +52,7 @@ def _show(console: Console, stored: StoredEntry, calls: Sequence[ToolCall]) -> N
         console.write(stored)
         return
     at = datetime.fromtimestamp(stored.entry.at, UTC).astimezone()
-    console.say([fitted(f"{stored.seq:>5}  {at:%H:%M:%S}  {_line(stored.entry, calls)}", console.width)])
+    console.say([fitted(f"{stored.seq:>5}  {at:%H:%M:%S}  {_line(stored.entry, calls)}", terminal_width())])
 
 
 def _line(entry: entries.Entry, calls: Sequence[ToolCall]) -> str:
@@ -93,25 +94,18 @@ def _decided(entry: entries.ApprovalDecided) -> str:
 
 
 _WORDS: Mapping[type, Callable[[Any], str]] = {
+    **NOTES,
     entries.RunStarted: lambda entry: f"started {'/'.join(entry.agent)}",
     entries.ModelCalled: _called,
     entries.ModelReplied: _replied,
-    entries.ModelFailed: lambda entry: f"model failed: {entry.error}",
     entries.ToolsStarted: lambda entry: f"tools started, turn {entry.turn}",
     entries.ToolFinished: lambda entry: (
         f"{entry.outcome.value} in {duration(entry.duration_ms / 1000)}: {entry.content}"
     ),
-    entries.RequestReviewed: lambda entry: f"the hook {entry.by} {entry.decision}",
     entries.CallsReviewed: _reviewed,
-    entries.OutputChecked: lambda entry: (
-        f"the output was not accepted: {entry.retry}" if entry.retry else "the output was accepted"
-    ),
+    entries.OutputChecked: lambda entry: NOTES[entries.OutputChecked](entry) or "the output was accepted",
     entries.CallRuled: lambda entry: (
         f"was ruled on by the permissions, {entry.verdict.value}: {entry.reason}"
     ),
     entries.ApprovalDecided: _decided,
-    entries.Interrupted: lambda entry: f"stopped, {entry.reason.value}: {entry.message}".rstrip(": "),
-    entries.Resumed: lambda _: "resumed",
-    entries.Edited: lambda entry: f"a person wrote: {entry.content}",
-    entries.Said: lambda entry: f"a person wrote: {entry.content}",
 }
