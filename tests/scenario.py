@@ -38,7 +38,7 @@ def agent(
         name=name,
         description=f"The {name} of a test.",
         prompt_config=PromptConfig(initial_messages=[ask]),
-        model_config=model or ModelConfig(model="scripted:"),
+        model_config=model or ModelConfig(),
         run_config=RunConfig(**{"retry_delay": 0.001} | limits),
         tool_config=ToolConfig(tools=tools, **tool_settings or {}),
         output_config=output,

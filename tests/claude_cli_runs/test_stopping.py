@@ -36,7 +36,7 @@ def always_add(body: Body, number: int) -> Any:
     ("limits", "reason"),
     [
         ({"max_tool_calls": 1}, TerminateReason.MAX_TOOL_CALLS),
-        ({"max_cost_usd": 0.0012}, TerminateReason.MAX_COST),
+        ({"max_cost_usd": 0.0022}, TerminateReason.MAX_COST),
     ],
 )
 async def test_the_model_is_asked_no_more_once_a_limit_is_reached(

@@ -101,7 +101,8 @@ def requests() -> Iterator[Any]:
     yield pytest.param(Request(conversation, tools=(Add(),), system="Be brief."), id="tools")
     yield pytest.param(Request(conversation, output=OutputSchema("place", schema)), id="output")
     yield pytest.param(
-        Request(conversation, config=RequestConfig(max_tokens=7, temperature=0.5, model="x:y")), id="settings"
+        Request(conversation, config=RequestConfig(max_tokens=7, temperature=0.5, model="claude-y")),
+        id="settings",
     )
 
 
@@ -272,11 +273,11 @@ async def test_an_answer_that_may_be_long_can_be_asked_for_whole(server: ClaudeS
 
 async def test_a_request_may_name_another_model_of_the_provider(server: ClaudeServer) -> None:
     async with sdk_client(server) as client:
-        for named in ("claude-sdk:anthropic.claude-x-v1:0", "claude:claude-y", ""):
+        for named in ("claude-sdk:anthropic.claude-x-v1:0", "claude-y", ""):
             await client.run(Request([Message.user("hi")], config=RequestConfig(model=named)))
 
     asked = [received.body["model"] for received in server.received]
-    assert asked == ["anthropic.claude-x-v1:0", "claude-test", "claude-test"]
+    assert asked == ["anthropic.claude-x-v1:0", "claude-y", "claude-test"]
 
 
 async def test_the_provider_is_connected_by_its_name(server: ClaudeServer) -> None:

@@ -40,6 +40,7 @@ from maverick.model import (
     OutputSchema,
     Price,
     Request,
+    RequestConfig,
     Response,
     StopReason,
     TextDelta,
@@ -170,6 +171,22 @@ async def test_it_is_connected_by_its_name_and_costs_nothing(tmp_path: Path) -> 
         await client.run(HI)
 
     assert (info.context_window, info.price, info.native_output) == (512, Price(0, 0), True)
+
+
+@pytest.mark.usefixtures("llama")
+async def test_it_answers_as_the_model_of_its_file_and_as_no_other(tmp_path: Path) -> None:
+    path = model_file(tmp_path)
+    async with maverick.connect(f"local:{path}") as client:
+        own = [
+            await client.run(Request(HI.messages, config=RequestConfig(model=f"local:{name}")))
+            for name in (path, "tiny.Q4", "")
+        ]
+        for other in ("local:other.gguf", "claude:claude-opus-5-5"):
+            with pytest.raises(InvalidInputError) as error:
+                await client.run(Request(HI.messages, config=RequestConfig(model=other)))
+            assert error.value.field == "model"
+
+    assert [response.stop_reason for response in own] == [StopReason.COMPLETE] * 3
 
 
 @pytest.mark.usefixtures("llama")

@@ -81,7 +81,7 @@ class Asking:
 
     def __init__(self, client: LLMClient, *, watched: bool = True, **limits: Any) -> None:
         self.events: list[AgentActivityEvent] = []
-        definition = agent(model=ModelConfig(model="scripted:", request_timeout=LIMIT), **limits)
+        definition = agent(model=ModelConfig(request_timeout=LIMIT), **limits)
         listener = self.events.append if watched else None
         running = AgentExecutor(client).execute(definition, on_activity=listener)
         self._running = asyncio.ensure_future(running)

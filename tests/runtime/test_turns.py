@@ -238,7 +238,8 @@ async def test_every_call_has_a_key_of_its_own_and_knows_its_run_and_user() -> N
 
 @pytest.mark.requirement("003-NFR3-TRACE")
 async def test_the_result_says_which_run_trace_agent_and_model_it_was() -> None:
-    given = await run(["ok"], agent(), run_id="run_7", trace_id="trace_7")
+    named = agent(model=ModelConfig(model="scripted:"))
+    given = await run(["ok"], named, run_id="run_7", trace_id="trace_7")
     made = await run(["ok"], agent())
     other = await run(["ok"], agent())
 

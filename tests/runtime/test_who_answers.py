@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from maverick import AgentDefinition, AgentExecutor, ModelConfig, ToolConfig, connect
 from maverick.config import AgentConfig, Secret
-from maverick.exceptions import ServerError
+from maverick.exceptions import InvalidInputError, ServerError
 from maverick.journal import MemoryJournal
-from maverick.model import Message, Request
+from maverick.model import Message, Request, RequestConfig
 from maverick.providers.wrappers.fallback import FallbackClient
+from maverick.providers.wrappers.limiter import LimitedClient, RateLimiter
 from maverick.testing import RecordingClient, ScriptedClient, call, reply
 from wire.claude_server import ClaudeServer
 from wire.openai_server import OpenAIServer
@@ -45,6 +47,62 @@ async def test_the_clients_model_answers_unless_the_definition_names_one(
 
     assert server.received[0].body["model"] == sent
     assert result.metadata["model"] == sent
+
+
+@pytest.mark.parametrize(
+    ("client", "named"),
+    [
+        ("claude:claude-opus-5-5", "openai:gpt-6.1-sol"),
+        ("openai:gpt-6.1-sol", "claude:claude-opus-5-5"),
+        ("openai-chat:gpt-6.1-sol", "openai:gpt-6.1-sol"),
+        ("claude-sdk:claude-opus-5-5", "claude:claude-opus-5-5"),
+        ("claude-code:opus", "claude:claude-opus-5-5"),
+        ("offline:", "claude:claude-opus-5-5"),
+        ("claude:claude-opus-5-5", "offline:"),
+    ],
+)
+async def test_a_model_of_another_provider_than_the_clients_is_refused_and_not_replaced(
+    client: str, named: str
+) -> None:
+    events: list[object] = []
+    options = {} if client == "offline:" else {"api_key": "k", "base_url": "http://127.0.0.1:9"}
+    async with connect(client, settings=NO_SETTINGS, **options) as asked:  # type: ignore[arg-type]
+        with pytest.raises(InvalidInputError) as run:
+            await AgentExecutor(asked).execute(agent(named), inputs=HI, on_activity=events.append)
+        with pytest.raises(InvalidInputError) as turn:
+            await asked.run(Request([Message.user("hi")], config=RequestConfig(model=named)))
+
+    assert run.value.field == turn.value.field == "model"
+    assert f"a client of {client!r} cannot ask {named!r}" in str(run.value)
+    assert events == []
+
+
+async def test_a_subagents_model_of_another_provider_is_refused_before_its_callers_first_call() -> None:
+    async with ClaudeServer() as server:
+        client = connect("claude:m", api_key="k", base_url=server.at("text"), settings=NO_SETTINGS)
+        worker = replace(agent("openai:gpt-6.1-sol"), name="worker")
+        boss = replace(agent(), name="boss", tool_config=ToolConfig(tools=[worker.as_tool()]))
+        async with client:
+            for _ in range(2):
+                with pytest.raises(InvalidInputError, match=r"cannot ask 'openai:gpt-6\.1-sol'"):
+                    await AgentExecutor(client).execute(boss, inputs=HI)
+
+    assert server.received == []
+
+
+async def test_wrappers_pass_the_named_model_on_to_the_client_that_decides() -> None:
+    async with ClaudeServer() as server:
+        claude = connect("claude:m", api_key="k", base_url=server.at("text"), settings=NO_SETTINGS)
+        limited = LimitedClient(claude, RateLimiter(requests_per_minute=60))
+        for client in (limited, FallbackClient([limited, claude])):
+            with pytest.raises(InvalidInputError, match=r"'claude:m' cannot ask 'openai:gpt-6\.1-sol'"):
+                await AgentExecutor(client).execute(agent("openai:gpt-6.1-sol"), inputs=HI)
+        double = FallbackClient([ScriptedClient([reply("scripted")]), claude])
+        async with claude:
+            result = await AgentExecutor(double).execute(agent("claude:m"), inputs=HI)
+
+    assert result.output == "scripted"
+    assert server.received == []
 
 
 async def test_a_fallback_really_changes_models() -> None:

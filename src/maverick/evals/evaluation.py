@@ -214,8 +214,8 @@ class _Evaluation:
         model = self.judge_model if judge.model is None else judge.model
         key = model if isinstance(model, str | None) else id(model)
         if key not in self.judges:
-            named = model if isinstance(model, str) else self.agent.model_config.model
-            definition = replace(JUDGE, model_config=ModelConfig(model=named))
+            named = self.agent.model_config.model if model is None else model
+            definition = replace(JUDGE, model_config=ModelConfig(named if isinstance(named, str) else None))
             executor = self.executor
             if model is not None:
                 executor = AgentExecutor.like(executor, client=None if isinstance(model, str) else model)

@@ -156,12 +156,22 @@ def deltas_of(response: Response) -> Iterator[TextDelta | ThinkingDelta]:
 
 
 def requested_model(request: Request, own: str) -> str:
-    """The model to ask, without its provider: the one that the request names if its provider is the client's ``own``."""
+    """The model to ask, without its provider: the one that the request names, or else the client's ``own``.
+
+    Raises:
+        InvalidInputError: The request names a model of another provider. A model that was named is never replaced.
+    """
     provider, _, default = own.partition(":")
     named, colon, name = request.config.model.partition(":")
     if not colon:
         return named or default
-    return (name or default) if named == provider else default
+    if named != provider:
+        refuse(
+            "model",
+            f"a client of {own!r} cannot ask {request.config.model!r}. Connect to that model, or name none: then the "
+            "client's own answers. AgentExecutor() without a client connects to what each definition names.",
+        )
+    return name or default
 
 
 def check_is_request(request: object) -> None:

@@ -27,10 +27,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from maverick.exceptions import InvalidInputError, NetworkError, ProcessError, StreamingError, TimeoutError
+from maverick.misuse import refuse
 from maverick.model import ModelInfo, Price, Request, Response, StreamItem
-from maverick.providers.client import Client, open_stream
+from maverick.providers.client import Client, open_stream, requested_model
 from maverick.providers.http.transport import Timeouts
 from maverick.providers.openai.client import OpenAIChatClient
 
@@ -99,14 +101,28 @@ class LocalClient(Client):
     async def run(self, request: Request) -> Response:
         """Send a request and return the whole answer."""
         async with self._asking() as client:
-            return await client.run(self.defaults.applied_to(request))
+            return await client.run(self._asked(request))
 
     async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
         """Send a request and yield its answer as it arrives; the last item is the whole ``Response``."""
-        request = self.defaults.applied_to(request)
+        request = self._asked(request)
         async with self._asking() as client, open_stream(client, request) as items:
             async for item in items:
                 yield item
+
+    def check(self, request: Request) -> None:
+        """Refuse a request that names another model than the one in the file."""
+        self._asked(request)
+
+    def _asked(self, request: Request) -> Request:
+        """The request with the client's defaults, as the server is asked it: which has one model."""
+        own, named = self.model.removeprefix("local:"), requested_model(request, self.model)
+        if own not in (named, Path(named).stem):
+            refuse(
+                "model",
+                f"the client's file is {own!r}, which cannot answer as {named!r}. Connect to that file.",
+            )
+        return replace(request, config=replace(self.defaults.completed(request.config), model=""))
 
     def model_info(self, model: str) -> ModelInfo:  # noqa: ARG002 - there is only this one
         """What is known of the model in the file."""

@@ -24,7 +24,7 @@ from maverick.model.response import Response, StopReason, StreamItem
 from maverick.model.tool import Tool
 from maverick.model.untrusted import unmarked
 from maverick.model.usage import Price, Usage
-from maverick.providers.client import Client, check_is_request, deltas_of
+from maverick.providers.client import Client, check_is_request, deltas_of, requested_model
 from maverick.providers.offline_reading import (
     LONGEST_REQUEST,
     RequestedCall,
@@ -112,7 +112,7 @@ class OfflineClient(Client):
 
     async def run(self, request: Request) -> Response:
         """Answer a request."""
-        check_is_request(request)
+        self.check(request)
         turn = Turn.of(request)
         answer = self.answer(turn)
         if isinstance(answer, str):
@@ -138,6 +138,11 @@ class OfflineClient(Client):
     def model_info(self, model: str) -> ModelInfo:  # noqa: ARG002 - there is only one
         """It costs nothing, reads conversations of any length and answers in the shape it is asked for."""
         return _INFO
+
+    def check(self, request: Request) -> None:
+        """Refuse a request that names another provider's model."""
+        check_is_request(request)
+        requested_model(request, self.model)
 
     def answer(self, turn: Turn) -> str | Sequence[RequestedCall]:
         """The answer to a turn: words, or tools to call."""

@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 
 from maverick.config import AgentConfig, load_config
 from maverick.config.model_settings import MODEL_SETTINGS
-from maverick.exceptions import InvalidInputError, InvalidToolError
+from maverick.exceptions import AgentError, InvalidInputError, InvalidToolError
 from maverick.loop.config import ModelConfig
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import Execution, RunStarted
@@ -207,6 +207,18 @@ class AgentPreparer:
         if definition.run_config.max_cost_usd is not None:
             self._check_prices(agent)
         self._checked.add(definition)
+        if self._client is not None:
+            self._check_subagents(agent)
+
+    def _check_subagents(self, agent: PreparedAgent[Any]) -> None:
+        """Refuse what the client cannot do for a subagent: before its caller is run."""
+        try:
+            for ready in agent.toolset.ready.values():
+                if ready.agent is not None:
+                    self.prepare(ready.agent)
+        except AgentError:
+            self._checked.discard(agent.definition)
+            raise
 
     def _check_prices(self, agent: PreparedAgent[Any]) -> None:
         check_price(agent.info, agent.model)

@@ -27,7 +27,7 @@ from maverick.providers.claude_cli.options import sdk
 from maverick.providers.claude_cli.session import CliSession
 from maverick.providers.claude_cli.settings import CliSettings, check_supported, max_tokens_of
 from maverick.providers.claude_cli.tool import current_run
-from maverick.providers.client import Client
+from maverick.providers.client import Client, requested_model
 from maverick.providers.network import check_network_allowed
 from maverick.providers.prices import PriceTable
 
@@ -95,6 +95,10 @@ class CliClient(Client):
         async with self._run_for(request) as run, aclosing(run.stream(request)) as items:
             async for item in items:
                 yield item
+
+    def check(self, request: Request) -> None:
+        """Refuse a request that names another provider's model."""
+        requested_model(request, self.model)
 
     def session_for(self, definition: AgentDefinition[Any]) -> CliSession:
         """A session for runs of a definition, to be started before there is one."""

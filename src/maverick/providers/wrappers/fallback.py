@@ -42,7 +42,8 @@ class FallbackClient(Client):
 
     Args:
         clients: The clients in order of preference, each with its own model. A model that a request names is asked of
-            the first client of its provider only; the other clients ask their own.
+            the first client of its provider only; the other clients ask their own. If it has no client of that provider,
+            the request is refused.
         on: The kinds of error after which the next client is asked.
     """
 
@@ -117,7 +118,8 @@ class FallbackClient(Client):
         """The clients in order, each with what it is asked."""
         provider = request.config.model.partition(":")[0]
         named, unnamed = request, request
-        if provider:
+        # Without a client of that provider, each gets to see the name, and to refuse it.
+        if any(own_model(client).partition(":")[0] in ("", provider) for client in self._clients):
             unnamed = replace(request, config=replace(request.config, model=""))
         for client in self._clients:
             own, asked = own_model(client).partition(":")[0], unnamed
