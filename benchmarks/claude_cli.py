@@ -4,7 +4,7 @@ What we add is measured with a stand-in for the CLI that answers at once, so tha
 sides start a process, talk to it and end it. The real CLI follows, held to what the seed promises: the first message
 within 500 ms of the call (SC-003), and a result whose duration exceeds the time spent waiting for the API by 100 ms at
 most (SC-002). It is *cold* when it is started for the query, *kept* when it has answered before, and *warm* when it
-was started ahead and is asked for the first time. A cold one needs more than either to start, which is not ours to
+was started ahead (``warm=True``) and is asked for the first time. A cold one needs more than either to start, which is not ours to
 change; the bare SDK beside it shows how much.
 """
 
@@ -15,6 +15,7 @@ import stat
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import chdir
 from pathlib import Path
 from statistics import median
 from typing import TypeAlias
@@ -42,7 +43,7 @@ class _Teller(MaverickAgent):
 
 def measure(rounds: int) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder, model_server() as url:
-        home = Path(folder)
+        home = Path(folder).resolve()
         env = {
             "HOME": folder,
             "CLAUDE_CONFIG_DIR": str(home / ".claude"),
@@ -150,12 +151,12 @@ def _overhead(agent: _Teller, folder: Path, pause: float = 0) -> _Way:
 
 
 def _warmed(way: Callable[..., _Way], folder: Path, env: dict[str, str], pause: float) -> _Way:
-    """A way to ask an agent that was never asked before, but whose CLI is ready."""
+    """A way to ask an agent that was never asked before, but whose CLIs are ready."""
 
     async def ask() -> _Times:
-        async with _Teller("teller", "You tell.", env=env) as agent:
-            await agent.warm_up(_context(folder), for_query=way is _asking)
-            return await way(agent, folder, pause)()
+        with chdir(folder):  # which is where they are started ahead
+            async with _Teller("teller", "You tell.", env=env, warm=True) as agent:
+                return await way(agent, folder, pause)()
 
     return ask
 

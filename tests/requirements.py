@@ -90,7 +90,7 @@ _CLAUDE_CLI = {
     "CLI-REUSE": "CLIs are kept from one query to the next, a bounded number of them, without what was said before.",
     "CLI-CONTEXT": "The settings in the context say where Claude is, and with which key to reach it.",
     "CLI-QUIET-END": "A query that is left early, or a program that ends in the middle of one, logs nothing.",
-    "CLI-WARM": "With warm=True a CLI is ready before the first query, and is gone with the agent, its event loop or its process.",
+    "CLI-WARM": "With warm=True a CLI is ready before the first prompt and before the first query, and both are gone with the agent, its event loop or its process.",
     "CLASS-RUNS": "Each prompt of a class is a run: kept, resumed by its number, limited, ruled on, and on any model.",
     "CLI-VERBATIM": "A prompt is text: nothing in it makes the CLI read files or run commands.",
 }

@@ -11,7 +11,7 @@ import pytest
 
 from claude_cli.api import CliApi, Greeter
 from claude_cli.census import marked, until
-from maverick.agents import AgentContext
+from maverick.agents import AgentContext, extract_all_text
 from maverick.agents.context import NO_BRANCH
 from maverick.config import MaverickConfig
 from maverick.exceptions import CLINotFoundError
@@ -36,27 +36,41 @@ def mark(env: dict[str, str]) -> str:
 
 
 @pytest.mark.requirement("000-SC-003")
-async def test_the_first_query_goes_to_a_cli_that_was_ready_before_it(
+async def test_the_first_prompt_and_the_first_query_go_to_clis_that_were_ready_before_them(
     api: CliApi, env: dict[str, str], mark: str, here: Path
 ) -> None:
     async with Greeter(env=env, warm=True) as agent:
         ready = marked(mark)
         assert api.requests == []  # being ready costs nothing
 
+        messages = [message async for message in agent.query("Hello?")]
         result = await agent.execute(AgentContext(here, NO_BRANCH, MaverickConfig()))
+        answered = marked(mark)
+
+    assert extract_all_text(messages)
+    assert result.success, result.error
+    assert len(ready) == 2
+    assert sorted(answered) == sorted(ready)
+    assert marked(mark) == []
+
+
+async def test_no_more_are_started_than_may_run_at_once(api: CliApi, env: dict[str, str], mark: str) -> None:
+    async with Greeter(env=env, warm=True, max_processes=1) as agent:
+        ready = marked(mark)
+        result = await agent.run_prompt("Hello?")
         answered = marked(mark)
 
     assert result.success, result.error
     assert len(ready) == 1
     assert answered == ready
-    assert marked(mark) == []
+    assert len(api.requests) == 1
 
 
 async def test_in_an_event_loop_it_begins_with_the_agent_and_ends_with_it(
     env: dict[str, str], mark: str
 ) -> None:
     agent = Greeter(env=env, warm=True)
-    assert await until(lambda: len(marked(mark)) == 1)
+    assert await until(lambda: len(marked(mark)) == 2)
 
     del agent
     gc.collect()
@@ -68,22 +82,21 @@ async def test_a_query_that_comes_while_it_starts_waits_for_it_and_starts_no_oth
     api: CliApi, env: dict[str, str], mark: str
 ) -> None:
     agent = Greeter(env=env, warm=True)
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    assert await until(lambda: len(marked(mark)) == 2)
 
     result = await agent.run_prompt("Hello?")
     running = marked(mark)
     await agent.aclose()
 
     assert result.success, result.error
-    assert len(running) == 1
+    assert len(running) == 2
     assert len(api.requests) == 1
     assert marked(mark) == []
 
 
 async def test_closing_the_agent_while_it_starts_ends_it(env: dict[str, str], mark: str) -> None:
     agent = Greeter(env=env, warm=True)
-    assert await until(lambda: len(marked(mark)) == 1)
+    assert await until(lambda: len(marked(mark)) == 2)
 
     await agent.aclose()
 
@@ -101,10 +114,12 @@ async def test_a_folder_can_be_named_for_it(
         await agent.warm_up(place)
         ready = marked(mark)
         result = await agent.execute(place)
-        assert marked(mark) == ready
+        async for _ in agent.query("Hello?", folder):
+            pass
+        assert sorted(marked(mark)) == sorted(ready)
 
     assert result.success, result.error
-    assert len(ready) == 1
+    assert len(ready) == 2
 
 
 async def test_a_cli_that_cannot_be_started_ahead_is_told_to_whoever_asks(env: dict[str, str]) -> None:

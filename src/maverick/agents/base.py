@@ -10,7 +10,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 from weakref import WeakKeyDictionary, finalize
 
 from maverick.agents.class_definition import (
@@ -93,9 +93,10 @@ class MaverickAgent(ABC):
         timeout: How many seconds a prompt may take; ``None`` is no limit.
         partial_messages: Whether :meth:`query` also yields the pieces of answers, as ``StreamEvent``.
         max_processes: How many CLIs may run for the agent at once; further prompts wait.
-        warm: Whether to start a CLI in the current folder before it is asked for: at once where an event loop runs,
-            else with ``async with``. It takes some 250 MB until :meth:`aclose`, or the end of the event loop. It is for
-            :meth:`run_prompt`; with ``"query"``, for :meth:`query`.
+        warm: Whether to start CLIs in the current folder before they are asked for: at once where an event loop runs,
+            else with ``async with``. There are two, since they are set up differently: one for :meth:`run_prompt` and one
+            for :meth:`query`. Each takes about a second of CPU to start, and some 250 MB until :meth:`aclose`, or the end of
+            the event loop. Where ``max_processes`` is 1, only the first one is started.
         options: Any other field of the SDK's ``ClaudeAgentOptions``, such as ``max_turns`` or ``env``.
 
     Raises:
@@ -123,7 +124,7 @@ class MaverickAgent(ABC):
         timeout: float | None = DEFAULT_TIMEOUT,
         partial_messages: bool = False,
         max_processes: int = DEFAULT_SIZE,
-        warm: bool | Literal["query"] = False,
+        warm: bool = False,
         **options: Any,
     ) -> None:
         name = self.name or type(self).__name__ if name is None else name
@@ -291,17 +292,16 @@ class MaverickAgent(ABC):
         model = f"{ON_THE_CLI}{options.model or ''}"
         return CliClient(CliSettings(model, options, PriceTable(), note, self._pool()))
 
-    async def warm_up(self, context: AgentContext | None = None, *, for_query: bool = False) -> None:
-        """Start a CLI for a prompt that is still to come, and wait until it is ready.
+    async def warm_up(self, context: AgentContext | None = None) -> None:
+        """Start CLIs for a prompt and a query that are still to come, and wait until they are ready.
 
         Args:
-            context: Where the prompt will be asked; by default, in the current folder.
-            for_query: Whether it will be asked with :meth:`query`.
+            context: Where they will be asked; by default, in the current folder.
 
         Raises:
-            AgentError: It could not be started.
+            AgentError: They could not be started.
         """
-        await self._pool().prepare(self._session(context, for_query=for_query))
+        await self._pool().prepare(*self._sessions(context))
 
     async def aclose(self) -> None:
         """End the CLIs that were kept for later queries."""
@@ -389,16 +389,16 @@ class MaverickAgent(ABC):
                     yield message
 
     def _begin_to_warm(self) -> None:
-        """Start a CLI in the background; if that fails, the next prompt reports it."""
+        """Start CLIs in the background; if that fails, the next prompt reports it."""
         with suppress(AgentError):
-            end_warming = self._pool().prepare_soon(self._session(None))
-            finalize(self, end_warming).atexit = False  # the CLI ends with this process anyway
+            end_warming = self._pool().prepare_soon(*self._sessions(None))
+            finalize(self, end_warming).atexit = False  # the CLIs end with this process anyway
 
-    def _session(self, context: AgentContext | None, *, for_query: bool = False) -> CliSession:
-        """A session for the agent's next prompt, or for its next query if that is what it is kept warm for."""
-        if for_query or self.warm == "query":
-            return CliSession(self._options_in(context))
-        return self.cli_client(context).session_for(for_prompt(self.definition(context)))
+    def _sessions(self, context: AgentContext | None) -> tuple[CliSession, CliSession]:
+        """A session for the agent's next prompt, in which the loop decides, and one for its next query."""
+        for_loop = self.cli_client(context).session_for(for_prompt(self.definition(context)))
+        cwd = None if context is None else context.cwd
+        return for_loop, CliSession(self._build_options(cwd))
 
     def _pool(self) -> SessionPool:
         """The CLIs of the agent in this event loop."""

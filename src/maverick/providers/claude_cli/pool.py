@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
@@ -58,12 +58,15 @@ class SessionPool:
             self._slots.release()
             self._busy -= 1
 
-    async def prepare(self, wanted: CliSession) -> None:
-        """Start a CLI for a later conversation, unless one is ready or the pool is full.
+    async def prepare(self, *wanted: CliSession) -> None:
+        """Start a CLI for each later conversation, unless one is ready or the pool is full.
 
         From now on, finished sessions are kept.
         """
         self.keep = True
+        await asyncio.gather(*map(self._prepare, wanted))
+
+    async def _prepare(self, wanted: CliSession) -> None:
         session = self._kept_like(wanted)
         if session is None and len(self._idle) + self._busy < self._size:
             session = wanted
@@ -76,7 +79,7 @@ class SessionPool:
                     self._idle.remove(session)
                 raise
 
-    def prepare_soon(self, wanted: CliSession) -> Callable[[], None]:
+    def prepare_soon(self, *wanted: CliSession) -> Callable[[], None]:
         """Do the same in the background, and end what is kept with the event loop at the latest.
 
         If the CLI cannot be started, the next prompt reports it. The function that is returned ends it earlier, from any
@@ -91,10 +94,10 @@ class SessionPool:
 
         return end
 
-    async def _keep_warm(self, wanted: CliSession) -> None:
+    async def _keep_warm(self, wanted: Sequence[CliSession]) -> None:
         try:
             with suppress(AgentError):
-                await self.prepare(wanted)
+                await self.prepare(*wanted)
             await asyncio.Event().wait()  # until it is cancelled
         finally:
             await self.aclose()
