@@ -6,10 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from mcp import Client
 
 from chat.parlour import Parlour
 from chat.utterance import TODAY
 from maverick.chat import Database, MCPToolServer
+from maverick.chat.task_protocol import RequestContext, protocol_server
 from maverick.chat.task_tools import Caller
 
 
@@ -194,7 +196,10 @@ async def test_a_tool_nobody_knows_is_refused(hands: Hands) -> None:
 
 @pytest.mark.requirement("CHAT-MCP-SERVER", "P6")
 async def test_a_call_that_says_not_who_it_is_for_is_refused(database: Database) -> None:
-    async with MCPToolServer(database.session).client() as client:
+    def nobody(_: RequestContext) -> Caller:
+        raise PermissionError
+
+    async with Client(protocol_server(MCPToolServer(database.session), nobody)) as client:
         listed = await client.list_tools()
         refused = await client.call_tool("list_tasks", {})
 

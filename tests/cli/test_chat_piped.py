@@ -15,6 +15,7 @@ import pytest
 from canary import CANARY, lookout
 from cli.command import PATIENCE, environment, run
 from cli.folder import Folder
+from scripts import run_python
 from warm_start import Maverick
 from wire.claude_server import HELLO, ClaudeServer
 
@@ -31,6 +32,22 @@ def test_each_line_is_answered_on_standard_output(folder: Folder) -> None:
     assert added == "Got it! Added 'tea' to your list. Anything else?"
     assert farewell == "You are welcome."
     assert "\x1b" not in done.stdout
+
+
+@pytest.mark.requirement("F-IMPORT")
+def test_an_answer_is_given_without_loading_mcp(folder: Folder) -> None:
+    printed = run_python(
+        """
+        import io, sys
+        from maverick.cli.main import main
+
+        sys.stdin = io.StringIO("add buy milk\\n")
+        code = main(["chat"])
+        print(code, {"mcp", "mcp_types"} & {*sys.modules})
+        """
+    )
+
+    assert printed.splitlines() == ["Got it! Added 'buy milk' to your list. Anything else?", "0 set()"]
 
 
 def test_tasks_are_kept_and_so_are_the_runs(folder: Folder) -> None:

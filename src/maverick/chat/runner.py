@@ -7,14 +7,12 @@ import hashlib
 import logging
 import os
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from datetime import date
 from functools import partial
-from typing import Any
-
-import mcp_types as types
+from typing import TYPE_CHECKING, Any
 
 from maverick.chat import phrases
 from maverick.chat.confirmations import ConfirmationStore
@@ -44,12 +42,14 @@ from maverick.journal import Journal
 from maverick.loop import AgentDefinition, RunConfig, TerminateReason
 from maverick.loop.events import AgentActivityEvent
 from maverick.loop.result import ToolOutcome
-from maverick.model import Document, Effect, Image, LLMClient, Message, Role, Tool, ToolContext
+from maverick.model import Document, Effect, Image, LLMClient, Message, Role, Tool
 from maverick.model.client import model_info, own_model, request_defaults
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import EventStream, Listener, log_failure
-from maverick.tools.mcp import MCPToolset
 from maverick.tools.threads import run_in_thread
+
+if TYPE_CHECKING:  # it brings MCP with it
+    from maverick.tools.mcp import MCPToolset
 
 _MOST_AGENTS = 64
 """How many users' agents are cached, where users have tools of their own."""
@@ -96,13 +96,7 @@ class AgentRunner:
         """The ``provider:model`` that answers, if it is not the client's own."""
         self._today = today
         self._tools = tuple(tools)
-        self._task_tools = MCPToolset(
-            "tasks",
-            mcp_server,
-            effect_of=_effect,
-            trusted=True,  # it is this program, and what it says about a user's tasks is the user's
-            make_meta=_caller,
-        )
+        self._task_tools = mcp_server.tools(_conversation_id.get)
         self._toolsets = tuple(toolsets)
         client = client or TaskModel()
         self._max_tokens = request_defaults(client).config.max_tokens or 0
@@ -219,7 +213,7 @@ class AgentRunner:
         if whose in self._agents:
             self._agents.move_to_end(whose)
             return self._agents[whose]
-        tools: list[Tool] = [*await self._task_tools.tools(), *self._tools]
+        tools: list[Tool] = [*self._task_tools, *self._tools]
         is_complete = True
         for toolset in self._toolsets:
             try:
@@ -250,7 +244,7 @@ class AgentRunner:
 
     async def aclose(self) -> None:
         """Close the connections to tool servers; the model's client is its owner's to close."""
-        for toolset in (self._task_tools, *self._toolsets):
+        for toolset in self._toolsets:
             await toolset.aclose()
         await self._executor.aclose()
 
@@ -365,14 +359,3 @@ def text_history(context: AgentContext) -> list[Message]:
     while messages and messages[0].role is not Role.USER:
         del messages[0]
     return messages
-
-
-def _effect(described: types.Tool) -> Effect:
-    """The task tools that change something remember the key of a call, so that it can be made again."""
-    hints = described.annotations
-    return Effect.PURE if hints is not None and hints.read_only_hint else Effect.KEYED
-
-
-def _caller(context: ToolContext) -> Mapping[str, Any]:
-    """The user a tool acts for: from the run, which has it from the request, and not from the model."""
-    return MCPToolServer.caller_meta(context.user_id or "", context.idempotency_key, _conversation_id.get())

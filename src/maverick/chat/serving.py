@@ -16,8 +16,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 
 from maverick.chat.host_check import HostCheck
+from maverick.chat.task_protocol import RequestContext, protocol_server
 from maverick.chat.task_tools import Caller
-from maverick.chat.tool_server import MCPToolServer, RequestContext
+from maverick.chat.tool_server import MCPToolServer
 from maverick.misuse import refuse
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ async def serve_stdio(tools: MCPToolServer, user_id: str) -> None:
     def find_caller(context: RequestContext) -> Caller:
         return Caller(user_id, _key(context))
 
-    server = tools.server(find_caller)
+    server = protocol_server(tools, find_caller)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
 
@@ -63,7 +64,7 @@ def http_app(
         allowed_hosts: The host names it may be called by; by default those of this machine.
     """
     hosts = ["127.0.0.1:*", "localhost:*", "[::1]:*"] if allowed_hosts is None else allowed_hosts
-    app = tools.server(_bearer).streamable_http_app(
+    app = protocol_server(tools, _bearer).streamable_http_app(
         streamable_http_path=path,
         json_response=True,
         stateless_http=True,

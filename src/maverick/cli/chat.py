@@ -140,7 +140,6 @@ def _load_ahead() -> None:
     """Load what an answer needs while the person types. If that fails, their first message is told why."""
     with suppress(Exception):
         from maverick.chat import AgentRunner, Database, MCPToolServer  # noqa: F401
-        from maverick.tools.mcp import plugged_in  # noqa: F401
 
 
 def _obey(command: str, session: ChatSession, screen: Screen) -> bool:

@@ -6,6 +6,7 @@ import getpass
 import uuid
 from collections.abc import AsyncIterator
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from maverick.config import AgentConfig, load_config
@@ -25,6 +26,7 @@ from maverick.tools.threads import run_in_thread
 if TYPE_CHECKING:
     from maverick.chat import AgentContext, AgentRunner, Database
     from maverick.chat import AgentResult as ChatResult
+    from maverick.tools.mcp import MCPToolset
 
 
 class ChatSession:
@@ -68,9 +70,7 @@ class ChatSession:
     @cached_property
     def _runner(self) -> AgentRunner:
         from maverick.chat import AgentRunner, MCPToolServer
-        from maverick.tools.mcp import ToolPins, plugged_in
 
-        folder = own_folder()
         if self._journal is None:
             self._journal = open_journal(load_config().journal.get_secret_value())
         sessions = self._database.session
@@ -80,7 +80,7 @@ class ChatSession:
             client=self._client,
             model=self.model,
             journal=self._journal,
-            toolsets=plugged_in(folder / "mcp.json", ToolPins(folder / "mcp-tools.json")),
+            toolsets=_plugged_in(own_folder()),
         )
 
     async def answer(
@@ -181,3 +181,12 @@ def choose_assistant(wanted: str | None, settings: AgentConfig, *, pace: float) 
     why = f": {resolved.stand_in_reason}" if resolved.is_stand_in else ""
     client = TaskModel(pace=pace)
     return Assistant(client, resolved.model, f"{_WHAT}, with the offline model{why}.")
+
+
+def _plugged_in(folder: Path) -> list[MCPToolset]:
+    """The MCP servers that the user has plugged into the chat."""
+    if not (folder / "mcp.json").exists():
+        return []
+    from maverick.tools.mcp import ToolPins, plugged_in  # here, since most users have none
+
+    return plugged_in(folder / "mcp.json", ToolPins(folder / "mcp-tools.json"))
