@@ -105,8 +105,11 @@ class AgentError(MaverickError):
     _fields: ClassVar[dict[str, Any]] = {}
     """What each error of this class has, and what it is by default."""
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, *, kind: ErrorKind | None = None, retryable: bool | None = None) -> None:
+        """Declare a class of errors, with the ``kind`` and whether to retry that its errors have by default."""
         super().__init_subclass__()
+        cls.default_kind = cls.default_kind if kind is None else kind
+        cls.default_retryable = cls.default_retryable if retryable is None else retryable
         inherited: dict[str, Any] = {}
         for base in reversed(cls.__bases__):
             inherited |= getattr(base, "_fields", {})
@@ -159,50 +162,41 @@ class AuthenticationError(ProviderError):
     """The key is missing, wrong, or may not use this model."""
 
 
-class RateLimitError(ProviderError):
+class RateLimitError(ProviderError, kind=ErrorKind.RATE_LIMIT, retryable=True):
     """The provider asks to slow down; ``retry_after`` is in seconds, when it said so."""
 
-    default_kind = ErrorKind.RATE_LIMIT
-    default_retryable = True
     retry_after: float | None = None
     """After how many seconds to try again, if the provider said so."""
 
 
-class ServerError(ProviderError):
+class ServerError(ProviderError, retryable=True):
     """The provider failed or is overloaded; ``retry_after`` is in seconds, when it said so."""
 
-    default_retryable = True
     retry_after: float | None = None
     """After how many seconds to try again, if the provider said so."""
 
 
-class ContextOverflowError(ProviderError):
+class ContextOverflowError(ProviderError, kind=ErrorKind.INVALID):
     """The conversation is longer than the model can read."""
 
-    default_kind = ErrorKind.INVALID
 
-
-class ThinkingRejectedError(ProviderError):
+class ThinkingRejectedError(ProviderError, kind=ErrorKind.INVALID):
     """The service does not take the thinking of earlier turns back, since what came before it has changed, or it itself.
 
     The same conversation without its thinking is accepted.
     """
 
-    default_kind = ErrorKind.INVALID
 
-
-class MediaRejectedError(ProviderError):
+class MediaRejectedError(ProviderError, kind=ErrorKind.INVALID):
     """The service could not read an image or a document; ``media`` is ``image`` or ``document``."""
 
-    default_kind = ErrorKind.INVALID
     media: str = "image"
     """``image`` or ``document``."""
 
 
-class CassetteMissError(AgentError):
+class CassetteMissError(AgentError, kind=ErrorKind.INVALID):
     """A recording holds no answer to a request, and a replay never goes live."""
 
-    default_kind = ErrorKind.INVALID
     line: int | None = None
     """Where in the file the nearest recorded request stands, if there is one."""
     difference: Any = None
@@ -222,10 +216,9 @@ class HookRefusedError(RefusalError):
     """Why, in words."""
 
 
-class HookError(AgentError):
+class HookError(AgentError, kind=ErrorKind.INVALID):
     """A hook, or an output validator, failed or returned what it may not; ``hook`` is its name."""
 
-    default_kind = ErrorKind.INVALID
     hook: str = ""
     """The hook's name."""
 
@@ -256,55 +249,42 @@ class ProcessError(AgentError):
     """What it wrote to its standard error."""
 
 
-class TimeoutError(AgentError, builtins.TimeoutError):  # noqa: A001 - the seed's name, and it is one
+class TimeoutError(AgentError, builtins.TimeoutError, kind=ErrorKind.TIMEOUT, retryable=True):  # noqa: A001 - the seed's name, and it is one
     """Something took longer than it was allowed to."""
 
-    default_kind = ErrorKind.TIMEOUT
-    default_retryable = True
 
-
-class NetworkError(AgentError):
+class NetworkError(AgentError, kind=ErrorKind.NETWORK, retryable=True):
     """The service could not be reached, or the connection broke."""
 
-    default_kind = ErrorKind.NETWORK
-    default_retryable = True
 
-
-class StreamingError(AgentError):
+class StreamingError(AgentError, kind=ErrorKind.NETWORK, retryable=True):
     """A stream broke before its end; ``partial_messages`` holds what had arrived."""
 
-    default_kind = ErrorKind.NETWORK
-    default_retryable = True
     partial_messages: list[Any] = _NONE
     """What had arrived before the end."""
 
 
-class StreamTimeoutError(StreamingError, TimeoutError):
+class StreamTimeoutError(StreamingError, TimeoutError, kind=ErrorKind.TIMEOUT):
     """A stream was not complete when its time was up."""
 
-    default_kind = ErrorKind.TIMEOUT
 
-
-class MalformedResponseError(AgentError):
+class MalformedResponseError(AgentError, retryable=True):
     """A response could not be understood; ``raw_response`` is what came, as it came."""
 
-    default_retryable = True
     raw_response: str = ""
     """What came, as it came."""
 
 
-class ToolError(AgentError):
+class ToolError(AgentError, kind=ErrorKind.TOOL):
     """A tool failed. Raise it from a tool to choose the message the model reads."""
 
-    default_kind = ErrorKind.TOOL
     tool_name: str | None = None
     """The tool's name."""
 
 
-class InvalidToolError(AgentError):
+class InvalidToolError(AgentError, kind=ErrorKind.INVALID):
     """A tool is unknown or badly declared; ``field`` names the setting it was given in, if it was."""
 
-    default_kind = ErrorKind.INVALID
     tool_name: str = ""
     """The tool's name."""
     available_tools: list[str] = _NONE
@@ -317,18 +297,16 @@ class InvalidToolError(AgentError):
         super().__init__(message or describe_unknown("tool", *names), **details)
 
 
-class InvalidInputError(AgentError, ValueError):
+class InvalidInputError(AgentError, ValueError, kind=ErrorKind.INVALID):
     """A value is not acceptable; ``field`` names it."""
 
-    default_kind = ErrorKind.INVALID
     field: str | None = None
     """The setting or value it is about."""
 
 
-class OutputValidationError(AgentError):
+class OutputValidationError(AgentError, kind=ErrorKind.INVALID):
     """The agent's answer, ``raw_output``, does not fit the type its definition declares."""
 
-    default_kind = ErrorKind.INVALID
     raw_output: str = ""
     """The answer, as it came."""
 
@@ -349,10 +327,9 @@ class AbortedError(AgentError):
     """What had arrived before the end."""
 
 
-class ApprovalRequiredError(AgentError):
+class ApprovalRequiredError(AgentError, kind=ErrorKind.TOOL):
     """A tool call waits for a person's decision."""
 
-    default_kind = ErrorKind.TOOL
     tool_name: str = ""
     """The tool's name."""
     call_id: str = ""
@@ -363,19 +340,17 @@ class JournalError(AgentError):
     """A run could not be written to its journal, or read from it. Nothing was done that is not in the journal."""
 
 
-class RunNotFoundError(JournalError):
+class RunNotFoundError(JournalError, kind=ErrorKind.INVALID):
     """The journal has no run of this id."""
 
-    default_kind = ErrorKind.INVALID
     default_message = "The journal has no run {run_id!r}. `maverick runs list` shows what there is."
     run_id: str = ""
     """The run's id."""
 
 
-class RunExistsError(JournalError):
+class RunExistsError(JournalError, kind=ErrorKind.INVALID):
     """The journal already has a run of this id."""
 
-    default_kind = ErrorKind.INVALID
     default_message = (
         "The journal already has a run {run_id!r}. Choose another id, or resume it: if_exists='resume', or "
         "`maverick runs resume {run_id}`."
@@ -384,10 +359,9 @@ class RunExistsError(JournalError):
     """The run's id."""
 
 
-class RunMovedError(JournalError):
+class RunMovedError(JournalError, kind=ErrorKind.INVALID):
     """The run was moved, or is being moved, to another journal or fleet, and continues only there."""
 
-    default_kind = ErrorKind.INVALID
     run_id: str = ""
     """The run's id."""
     moved_to: str = ""
@@ -411,18 +385,16 @@ class JournalDamagedError(JournalError):
     """How many of its entries can be read, from the first on."""
 
 
-class RunChangedError(JournalError):
+class RunChangedError(JournalError, kind=ErrorKind.INVALID):
     """The agent, its prompt or its tools are not what the run was made with; ``changes`` names each difference."""
 
-    default_kind = ErrorKind.INVALID
     changes: list[str] = _NONE
     """Each difference, in words."""
 
 
-class ApprovalError(JournalError):
+class ApprovalError(JournalError, kind=ErrorKind.INVALID):
     """A decision does not fit what was asked: unknown, already decided, expired, or another user's."""
 
-    default_kind = ErrorKind.INVALID
     default_message = (
         "There is no request for approval {approval_id!r}. `journal.list_approvals()` lists those that wait."
     )
@@ -430,16 +402,13 @@ class ApprovalError(JournalError):
     """The request's id."""
 
 
-class StorageError(AgentError):
+class StorageError(AgentError, retryable=True):
     """The database of a chat could not be opened, written or read. What was being written has not happened."""
 
-    default_retryable = True
 
-
-class DuplicateAgentError(AgentError):
+class DuplicateAgentError(AgentError, kind=ErrorKind.INVALID):
     """An agent of this name is already registered."""
 
-    default_kind = ErrorKind.INVALID
     default_message = (
         "An agent named {agent_name!r} is already registered. Choose another name, or unregister it first."
     )
@@ -447,10 +416,9 @@ class DuplicateAgentError(AgentError):
     """The agent's name."""
 
 
-class AgentNotFoundError(AgentError):
+class AgentNotFoundError(AgentError, kind=ErrorKind.INVALID):
     """No agent of this name is registered."""
 
-    default_kind = ErrorKind.INVALID
     agent_name: str = ""
     """The agent's name."""
     available_agents: list[str] = _NONE

@@ -13,11 +13,11 @@ import pytest
 
 from maverick import ModelConfig
 from maverick.config.installation import install_command
-from maverick.config.provider_names import BUILT_IN_PROVIDERS, installed_providers, provider_names
+from maverick.config.provider_names import BUILT_IN, installed_providers, provider_names
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError
 from maverick.model import Message, Request, RequestConfig, Response, StreamItem
 from maverick.providers import Client, connect
-from maverick.providers.catalog import BUILT_IN, ConnectOptions
+from maverick.providers.catalog import ConnectOptions
 
 ACME = """
 from maverick.providers import Client
@@ -114,7 +114,8 @@ def test_importing_the_package_loads_no_provider_and_nothing_heavy() -> None:
 
 
 def test_a_definition_may_name_every_provider_that_can_be_connected_to() -> None:
-    assert set(BUILT_IN_PROVIDERS) == BUILT_IN.keys()
+    for name in BUILT_IN:
+        assert ModelConfig(model=f"{name}:a").model == f"{name}:a"
 
 
 def test_an_unknown_provider_is_refused_with_the_nearest_name_and_all_names() -> None:

@@ -93,14 +93,8 @@ def owned_session(
     """A session that acts for one user; its changes are committed at its end, or not at all.
 
     On Postgres, row-level security is set to that user, as a second fence behind the queries' own conditions.
-
-    Args:
-        session_factory: Makes the session.
-        user_id: The user.
-        writes: Whether it will write: SQLite then takes the write lock at the start.
-
-    Raises:
-        StorageError: The database failed.
+    ``writes`` is whether it will write: SQLite then takes the write lock at the start. Raises StorageError if the
+    database failed.
     """
     try:
         with session_factory() as session, _in_line(session, writes=writes):

@@ -31,10 +31,6 @@ class HostCheck:
     A website can point its own name at any address (DNS rebinding), a server on this machine included, and a browser
     then takes the server for that website. So only known names are served, besides addresses and ``localhost``, which
     no one else can point anywhere.
-
-    Args:
-        app: The application.
-        names: The names, without ports.
     """
 
     def __init__(self, app: ASGIApp, names: Iterable[str] = ()) -> None:

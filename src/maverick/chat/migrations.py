@@ -184,7 +184,7 @@ _AGENTS = Migration(
         "ALTER TABLE conversations ADD COLUMN agent VARCHAR NOT NULL DEFAULT 'tasks'",
         "ALTER TABLE conversations ADD COLUMN inputs JSON",
         "ALTER TABLE messages ADD COLUMN output JSON",
-    ),
+    )
 )
 """A conversation belongs to an agent; all there were belong to the chat's."""
 
@@ -193,7 +193,7 @@ _PARTS_MODELS_AND_ACTIONS = Migration(
         "ALTER TABLE messages ADD COLUMN parts JSON",
         "ALTER TABLE conversations ADD COLUMN model VARCHAR",
         "ALTER TABLE confirmations ADD COLUMN action VARCHAR NOT NULL DEFAULT ''",
-    ),
+    )
 )
 """What was said between the tool calls of an answer stays, a conversation has a model, and a question names its action."""
 

@@ -16,12 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from maverick.chat import phrases
 from maverick.chat.confirmations import ConfirmationStore
-from maverick.chat.contract import (
-    AgentContext,
-    AgentResult,
-    AnswerTimeoutError,
-    MessageWithAttachments,
-)
+from maverick.chat.contract import AgentContext, AgentResult, AnswerTimeoutError, MessageWithAttachments
 from maverick.chat.database import SessionFactory, owned_session
 from maverick.chat.matching import KNOWN_TASKS
 from maverick.chat.offline import TaskModel

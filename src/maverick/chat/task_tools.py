@@ -88,11 +88,7 @@ class TaskSession:
         return made
 
     def find_one(self, query: str, *, prefer_open: bool = False) -> Task:
-        """The task that is meant.
-
-        Raises:
-            TaskRefusedError: No task matches, or several do.
-        """
+        """The task that is meant; raises TaskRefusedError if no task matches, or several do."""
         tasks = self.tasks.find()
         preferred = [task for task in tasks if not task.completed] if prefer_open else tasks
         found = find_named(query, preferred, self.today) or find_named(query, tasks, self.today)

@@ -31,11 +31,7 @@ class Due:
 
     @classmethod
     def of(cls, span: str, today: date) -> Due:
-        """The span that a word or an ISO date stands for.
-
-        Raises:
-            InvalidInputError: It is neither.
-        """
+        """The span that a word or an ISO date stands for; raises InvalidInputError if it is neither."""
         day, week = timedelta(days=1), timedelta(days=7)
         monday = today - timedelta(days=today.weekday())
         spans = {
@@ -98,20 +94,11 @@ class TaskStore:
         return list(self._session.exec(ordered))
 
     def add(
-        self,
-        title: str,
-        *,
-        description: str = "",
-        priority: str = "Medium",
-        due_date: date | None = None,
+        self, title: str, *, description: str = "", priority: str = "Medium", due_date: date | None = None
     ) -> Task:
         """Add a task."""
         task = Task(
-            user_id=self._user_id,
-            title=title,
-            description=description,
-            priority=priority,
-            due_date=due_date,
+            user_id=self._user_id, title=title, description=description, priority=priority, due_date=due_date
         )
         return self._written(task)
 

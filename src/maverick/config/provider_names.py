@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from maverick.exceptions import describe_unknown
 
@@ -13,10 +13,51 @@ if TYPE_CHECKING:
 
 ENTRY_POINT_GROUP = "maverick.providers"
 
-BUILT_IN_PROVIDERS = (
-    "cassette", "claude", "claude-code", "claude-sdk", "local", "offline", "openai", "openai-chat", "openai-responses",
-)  # fmt: skip
-"""The providers of this package; how they are made is up to ``maverick.providers``."""
+
+class Vendor(NamedTuple):
+    """A company whose models are reached with its own key and address, whichever provider asks them."""
+
+    name: str
+    key_variable: str
+    address_variable: str
+
+
+VENDORS: Mapping[str, Vendor] = {
+    "claude": Vendor("Claude", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+    "openai": Vendor("OpenAI", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
+}
+
+
+class BuiltIn(NamedTuple):
+    """A provider of this package: where its code is and what it needs."""
+
+    module: str
+    vendor: str = ""
+    """Whose key and address it uses, by the name in :data:`VENDORS`."""
+    extra: str = ""
+    """The optional dependency of Maverick it needs, if any."""
+    factory: str = "connect"
+    """What makes a client, as the module names it."""
+    needs_model: bool = True
+    """Whether it has several models and chooses none by itself."""
+
+
+_OPENAI = "maverick.providers.openai.client"
+BUILT_IN: Mapping[str, BuiltIn] = {
+    "cassette": BuiltIn("maverick.runtime.cassette"),
+    "claude": BuiltIn("maverick.providers.claude.client", "claude"),
+    "claude-code": BuiltIn(
+        "maverick.providers.claude_cli.client", "claude", "claude-code", needs_model=False
+    ),
+    "claude-sdk": BuiltIn("maverick.providers.claude.sdk", "claude", "claude-sdk"),
+    "local": BuiltIn("maverick.providers.local", extra="local"),
+    "offline": BuiltIn("maverick.providers.offline", needs_model=False),
+    "openai": BuiltIn(_OPENAI, "openai"),
+    "openai-chat": BuiltIn(_OPENAI, "openai", factory="OpenAIChatClient"),
+    "openai-responses": BuiltIn(_OPENAI, "openai", factory="OpenAIResponsesClient"),
+}
+NEED_A_MODEL = tuple(f"{name}:" for name, provider in BUILT_IN.items() if provider.needs_model)
+"""Names of models that name none, of providers that choose none by themselves."""
 
 _DOUBLES = ("scripted",)
 """Names of clients that are passed to an executor and never connected to by name."""
@@ -33,16 +74,6 @@ _OTHER_NAMES = {
 }
 """What others call the providers."""
 _FILE_ENDINGS = {".gguf": "local", ".json": "cassette"}
-NEED_A_MODEL = (
-    "cassette:",
-    "claude:",
-    "claude-sdk:",
-    "local:",
-    "openai:",
-    "openai-chat:",
-    "openai-responses:",
-)
-"""Providers that have several models and choose none by themselves."""
 
 
 def model_name_problem(model: str) -> str | None:
@@ -50,7 +81,7 @@ def model_name_problem(model: str) -> str | None:
     provider, colon, _ = model.partition(":")
     if not colon:
         return _explain_missing(model)
-    if provider in BUILT_IN_PROVIDERS or provider in _DOUBLES:
+    if provider in BUILT_IN or provider in _DOUBLES:
         return None  # without a look at the packages, which reads a file of each of them
     if provider in installed_providers():
         return None
@@ -75,7 +106,7 @@ def is_near_provider(name: str) -> bool:
 
 def provider_names() -> list[str]:
     """The providers that can be connected to, built-in and installed, in order."""
-    return sorted({*BUILT_IN_PROVIDERS, *installed_providers()})
+    return sorted({*BUILT_IN, *installed_providers()})
 
 
 @cache

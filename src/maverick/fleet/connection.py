@@ -92,12 +92,8 @@ def _runtime() -> Runtime:
 def reaching_temporal(*, or_not_found: bool = False) -> Iterator[None]:
     """Calls to Temporal: what goes wrong with them is raised as an error of ours.
 
-    Args:
-        or_not_found: Whether it is fine if Temporal does not have what is asked for.
-
-    Raises:
-        NetworkError: It could not be reached.
-        ConfigError: It refuses access.
+    ``or_not_found`` is whether it is fine if Temporal does not have what is asked for. Raises NetworkError if it
+    could not be reached, and ConfigError if it refuses access.
     """
     try:
         yield

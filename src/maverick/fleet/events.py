@@ -66,14 +66,8 @@ class _Place(NamedTuple):
 class RunEvents:
     """The events of a run and of its subagents' runs, to its end. Iterate over it once.
 
-    Args:
-        feed: What this process hears of the run.
-        journal: Where it is.
-        run_id: The run.
-        after: The ``cursor`` to continue from; by default the events are told from the beginning.
-
-    Raises:
-        InvalidInputError: ``after`` is not a cursor.
+    ``after`` is the ``cursor`` to continue from; by default the events are told from the beginning. Raises
+    InvalidInputError if it is not a cursor.
     """
 
     def __init__(self, feed: Feed, journal: Journal, run_id: str, after: str = "") -> None:

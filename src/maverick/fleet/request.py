@@ -78,11 +78,7 @@ class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def of(
         cls, inputs: Mapping[str, Any] | None, trace_id: str | None = None, *, fork: bool = False
     ) -> RunRequest:
-        """The request for a run with these inputs.
-
-        Raises:
-            InvalidInputError: They are not a dictionary.
-        """
+        """The request for a run with these inputs; raises InvalidInputError if they are not a dictionary."""
         if inputs is not None and not isinstance(inputs, Mapping):
             raise InvalidInputError(
                 f"inputs: expected a dictionary, such as inputs={{'prompt': …}}, got {inputs!r}.",
@@ -95,11 +91,7 @@ class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def decode(cls, payload: bytes, run_id: str) -> RunRequest:
-        """Read the stored request of a run.
-
-        Raises:
-            JournalDamagedError: It cannot be read.
-        """
+        """Read the stored request of a run; raises JournalDamagedError if it cannot be read."""
         try:
             return from_plain(json.loads(payload), cls)
         except ValueError as error:

@@ -169,11 +169,7 @@ class Schedules:
             await self._fleet.temporal.get_schedule_handle(self._id(name)).delete()
 
     async def restore(self) -> None:
-        """Make the schedules again that Temporal has lost.
-
-        Raises:
-            NetworkError: Temporal does not answer.
-        """
+        """Make the schedules again that Temporal has lost; raises NetworkError if Temporal does not answer."""
         for record in await self._records():
             await self._create(record)
 

@@ -87,13 +87,9 @@ def result_of(
 ) -> AgentResult[Any]:
     """The result of a run that is over.
 
-    Args:
-        entries: Its entries; none if it never began.
-        snapshot: Its state.
-        definition: Its agent. Without it, an answer of a declared type is what its JSON says, unchecked.
-
-    Raises:
-        InvalidInputError: The entries do not follow from each other with this agent, or without one.
+    It has no entries if it never began. Without its agent's ``definition``, an answer of a
+    declared type is what its JSON says, unchecked. Raises InvalidInputError if the entries do not follow from each
+    other with this agent, or without one.
     """
     loop = bare_loop() if definition is None else AgentLoop(definition, {})
     for entry in entries:
@@ -177,11 +173,7 @@ class Feed:
                 await self._announce([run_id], anew=True)
 
     async def snapshot(self, run_id: str) -> RunSnapshot:
-        """The state of a run now.
-
-        Raises:
-            RunMovedError: It was moved out of the fleet.
-        """
+        """The state of a run now; raises RunMovedError if it was moved out of the fleet."""
         snapshot = (await self._read_snapshots([run_id]))[run_id]
         if run_id in snapshot.runs and snapshot.runs[run_id][1] is RunStatus.STOPPED:
             check_here(await self._store.journal.get(run_id))

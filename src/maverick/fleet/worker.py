@@ -125,12 +125,8 @@ class Worker:
     async def run(self, on_ready: Callable[[], object] | None = None) -> None:
         """Work until :meth:`stop` is called. A task that is cancelled leaves its runs as if the process had died.
 
-        Args:
-            on_ready: Called once, when the database was reached and the agents can be run.
-
-        Raises:
-            JournalError: The database cannot be reached.
-            MaverickError: An agent cannot be run.
+        ``on_ready`` is called once, when the database was reached and the agents can be run. Raises JournalError if
+        the database cannot be reached, and MaverickError if an agent cannot be run.
         """
         await self.fleet.journal.database.fetch("SELECT 1")  # fails at once if it cannot be reached
         async with (

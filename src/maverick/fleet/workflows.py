@@ -21,11 +21,7 @@ from temporalio import workflow
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.client import Client as TemporalClient
 from temporalio.common import Priority, RetryPolicy, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.exceptions import (
-    ApplicationError,
-    ApplicationErrorCategory,
-    WorkflowAlreadyStartedError,
-)
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory, WorkflowAlreadyStartedError
 
 from maverick.fleet.connection import reaching_temporal
 from maverick.fleet.request import fairness_key
@@ -131,12 +127,7 @@ class RunWorkflow:
 
 
 class Workflows:
-    """The workflows of a fleet.
-
-    Args:
-        temporal: The connection to Temporal.
-        store: The fleet's tables.
-    """
+    """The workflows of a fleet."""
 
     def __init__(self, temporal: TemporalClient, store: FleetStore) -> None:
         self._temporal = temporal

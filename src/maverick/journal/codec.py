@@ -75,11 +75,7 @@ _OWN_FIELDS = frozenset(_StoredError.__struct_fields__)
 
 
 def encode_entry(entry: Entry) -> bytes:
-    """The entry as JSON.
-
-    Raises:
-        JournalError: Something in it has no JSON form.
-    """
+    """The entry as JSON; raises JournalError if something in it has no JSON form."""
     try:
         for part in _parts_in(entry):
             if type(part) is ToolCall:
@@ -127,11 +123,7 @@ def blobs_in(entry: Entry) -> list[Blob]:
 
 
 def encode_approval(approval: Approval) -> bytes:
-    """The request for approval as JSON.
-
-    Raises:
-        JournalError: Something in it has no JSON form.
-    """
+    """The request for approval as JSON; raises JournalError if something in it has no JSON form."""
     try:
         return encode_json(approval)
     except _UNWRITABLE as error:
@@ -141,11 +133,7 @@ def encode_approval(approval: Approval) -> bytes:
 
 
 def decode_approval(payload: bytes) -> Approval:
-    """The request for approval a payload holds.
-
-    Raises:
-        JournalDamagedError: It is damaged.
-    """
+    """The request for approval a payload holds; raises JournalDamagedError if it is damaged."""
     return _decode(payload, _approval_decoder())
 
 
@@ -211,11 +199,7 @@ def _decode_foreign(kind: type[Any], value: object) -> object:
 
 
 def decode_error(value: object) -> AgentError:
-    """The error that was written as this JSON value.
-
-    Raises:
-        ValueError: It is not an error.
-    """
+    """The error that was written as this JSON value; raises ValueError if it is not an error."""
     stored = msgspec.convert(value, _StoredError)
     known = getattr(exceptions, stored.type, AgentError)
     cls = known if isinstance(known, type) and issubclass(known, AgentError) else AgentError

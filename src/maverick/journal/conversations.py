@@ -73,11 +73,7 @@ class ConversationList:
         return True
 
     async def load(self) -> None:
-        """Read the list again.
-
-        Raises:
-            JournalError: The journal cannot be read.
-        """
+        """Read the list again; raises JournalError if the journal cannot be read."""
         records = await self._journal.list_runs(limit=self._most)
         for record in reversed(records):
             if record.run_id not in self._beginnings:

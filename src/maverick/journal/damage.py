@@ -36,11 +36,7 @@ class Row(Protocol):
 def damaged_run(run_id: str, readable: int, why: str, cause: Exception | None = None) -> JournalDamagedError:
     """The error for a run that can be read up to an entry.
 
-    Args:
-        run_id: The run.
-        readable: How many of its entries can be read, from the first on.
-        why: What is wrong with the next one.
-        cause: What was raised.
+    ``readable`` is how many of its entries can be read, and ``why`` says what is wrong with the next one.
     """
     rest = f"Its first {readable} entries can be read." if readable else "None of its entries can be read."
     return JournalDamagedError(
@@ -66,11 +62,7 @@ def damaged_blob(blob: Blob, run_id: str, state: str) -> JournalDamagedError:
 
 
 def read_record(fields: Row) -> RunRecord:
-    """The record that a row of a database holds.
-
-    Raises:
-        JournalDamagedError: It does not hold one.
-    """
+    """The record that a row of a database holds; raises JournalDamagedError if it does not hold one."""
     values = dict(fields)
     run_id = str(values.get("run_id", ""))
     try:
@@ -97,11 +89,7 @@ def read_records(rows: Iterable[Row]) -> list[RunRecord]:
 
 
 def read_approval(approval_id: str, payload: bytes) -> Approval:
-    """The request for approval that a row of a database holds.
-
-    Raises:
-        JournalDamagedError: It does not hold one.
-    """
+    """The request for approval that a row of a database holds; raises JournalDamagedError if it does not hold one."""
     try:
         approval = decode_approval(payload)
         json.loads(approval.arguments_json)

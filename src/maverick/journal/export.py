@@ -38,10 +38,7 @@ _OLD_VERSION = 1
 async def export_run(journal: Journal, run_id: str, exported: set[str] | None = None) -> AsyncIterator[bytes]:
     """A run and its subagents' runs, line by line.
 
-    Args:
-        journal: The journal.
-        run_id: The run.
-        exported: The hashes of the blobs that are in the export already.
+    ``exported`` are the hashes of the blobs that are in the export already.
 
     Raises:
         RunNotFoundError: There is no such run.
@@ -215,11 +212,7 @@ class _OldCassette:
         self._asked: dict[str, Json] = {}
 
     def take(self, number: int, line: Json) -> None:
-        """Read a line.
-
-        Raises:
-            ValueError: It is not a line of a cassette.
-        """
+        """Read a line; raises ValueError if it is not a line of a cassette."""
         match line["type"]:
             case "cassette":
                 if line["version"] != _OLD_VERSION:

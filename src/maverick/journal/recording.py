@@ -52,12 +52,8 @@ _UNLIMITED = 1 << 40
 class RecordingWriter:
     """Writes the file of a recording.
 
-    Args:
-        path: The file; the folders it is in are created.
-        existing: What to do if there is such a file.
-
-    Raises:
-        InvalidInputError: There is such a file, or it cannot be written.
+    ``path`` is the file; the folders it is in are created. ``existing`` is what to do if there is such a file. Raises
+    InvalidInputError if there is such a file, or it cannot be written.
     """
 
     def __init__(self, path: Path, existing: Existing) -> None:

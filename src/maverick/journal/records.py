@@ -108,11 +108,7 @@ def is_moving(record: RunRecord) -> bool:
 
 
 def check_here(record: RunRecord) -> None:
-    """Make sure that a run was not moved to another journal.
-
-    Raises:
-        RunMovedError: It was.
-    """
+    """Make sure that a run was not moved to another journal; raises RunMovedError if it was."""
     if (departure := Departure.of(record)) is not None:
         went = "was moved" if departure.arrived else "is being moved"
         then = (
@@ -154,11 +150,7 @@ class Lease(Struct):
             self.ended = True
 
     def check(self) -> None:
-        """Make sure that the lease has not ended.
-
-        Raises:
-            LeaseLostError: It has.
-        """
+        """Make sure that the lease has not ended; raises LeaseLostError if it has."""
         if self.ended:
             raise LeaseLostError(
                 f"An earlier write of the run {self.run_id!r} failed, so this process can no longer write to it. "

@@ -90,16 +90,9 @@ class Repair(Struct, frozen=True, kw_only=True):
 def repair(source: str | Path, copy: str | Path) -> Repair:
     """Copy what can be read of a journal into a new file; blocks.
 
-    A run that is not whole can be looked at and forked there, and not resumed: what its lost entries did must not be done
-    again.
-
-    Args:
-        source: The journal.
-        copy: The file to make.
-
-    Raises:
-        InvalidInputError: The new file exists already, or cannot be created.
-        JournalDamagedError: Nothing can be read.
+    A run that is not whole can be looked at and forked there, and not resumed: what its lost entries did must not be
+    done again. Raises InvalidInputError if the new file exists already, or cannot be created, and JournalDamagedError
+    if nothing can be read.
     """
     path = Path(copy)
     try:

@@ -29,11 +29,7 @@ class Session(Protocol):
         ...
 
     async def fetch(self, statement: str, *values: Any) -> list[dict[str, Any]]:
-        """Run a query; returns its rows.
-
-        Raises:
-            ToolError: The database refused it, or the tool's call is over.
-        """
+        """Run a query; returns its rows, or raises ToolError if the database refused it, or the tool's call is over."""
         ...
 
 

@@ -42,11 +42,7 @@ def words_for(content: str | Iterable[str | Part], by: str, at: float) -> Said:
 
 
 def decode_words(payload: bytes) -> Said:
-    """The words that a row of a database holds.
-
-    Raises:
-        JournalDamagedError: It does not hold words.
-    """
+    """The words that a row of a database holds; raises JournalDamagedError if it does not hold words."""
     said = decode_entry(payload, VERSION)
     if not isinstance(said, Said):
         raise JournalDamagedError("Words that wait for a run are damaged.")

@@ -20,13 +20,12 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from maverick.config import DEFAULT, AgentConfig, Secret, load_config
 from maverick.config.installation import extra_needed
 from maverick.config.model_settings import MODEL_SETTINGS, CacheLifetime, Effort, ThinkingMode
-from maverick.config.provider_names import installed_providers
+from maverick.config.provider_names import BUILT_IN, installed_providers
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError, describe_unknown
 from maverick.model import Price
 from maverick.model.client import RequestDefaults
@@ -42,16 +41,6 @@ if TYPE_CHECKING:
 
 _FOR_ALL = (*MODEL_SETTINGS, "request_timeout")
 """Options that every provider has: they apply to requests that set nothing else."""
-
-
-class BuiltIn(Struct, frozen=True):
-    """A provider of this package: where its code is and what it needs."""
-
-    module: str
-    extra: str = ""
-    """The optional dependency of Maverick it needs, if any."""
-    factory: str = "connect"
-    """What makes a client, as the module names it."""
 
 
 class ModelSettings(TypedDict, total=False):
@@ -104,19 +93,6 @@ class ConnectOptions(ModelSettings, total=False):
     """``cassette:``: the ``provider:model`` to ask for what was not recorded."""
     pace: float
     """``offline:``: the seconds between two words."""
-
-
-BUILT_IN: Mapping[str, BuiltIn] = {
-    "cassette": BuiltIn("maverick.runtime.cassette"),
-    "claude": BuiltIn("maverick.providers.claude.client"),
-    "claude-code": BuiltIn("maverick.providers.claude_cli.client", extra="claude-code"),
-    "claude-sdk": BuiltIn("maverick.providers.claude.sdk", extra="claude-sdk"),
-    "local": BuiltIn("maverick.providers.local", extra="local"),
-    "offline": BuiltIn("maverick.providers.offline"),
-    "openai": BuiltIn("maverick.providers.openai.client"),
-    "openai-chat": BuiltIn("maverick.providers.openai.client", factory="OpenAIChatClient"),
-    "openai-responses": BuiltIn("maverick.providers.openai.client", factory="OpenAIResponsesClient"),
-}
 
 
 def connect(

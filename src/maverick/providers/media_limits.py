@@ -45,12 +45,7 @@ CLAUDE = MediaLimits(
     pages=600,
     total_base64=31 * _MB,  # of a request of 32 MB, so that a megabyte is left for words
 )
-OPENAI = MediaLimits(
-    provider="OpenAI",
-    image_base64=512 * _MB,
-    images=1500,
-    total_base64=512 * _MB,
-)
+OPENAI = MediaLimits(provider="OpenAI", image_base64=512 * _MB, images=1500, total_base64=512 * _MB)
 
 
 class MediaTally:

@@ -98,10 +98,7 @@ class Turn(Struct, frozen=True):
 class OfflineClient(Client):
     """A model that needs no network: it calls tools by their names and words, and reports what they return.
 
-    The same request always gets the same answer.
-
-    Args:
-        pace: Seconds between two words of a stream.
+    The same request always gets the same answer. ``pace`` is the seconds between two words of a stream.
     """
 
     def __init__(self, *, pace: float = 0) -> None:

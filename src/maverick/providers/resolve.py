@@ -19,7 +19,9 @@ from msgspec.structs import replace
 from maverick.config import DEFAULT, HIDDEN, AgentConfig, Secret, Setting
 from maverick.config.model_settings import MODEL_SETTINGS
 from maverick.config.provider_names import (
-    BUILT_IN_PROVIDERS,
+    BUILT_IN,
+    NEED_A_MODEL,
+    VENDORS,
     is_near_provider,
     model_name_problem,
     provider_names,
@@ -38,16 +40,8 @@ OFFLINE = "offline:"
 COMMAND_LINE, DEFINITION = "command line", "agent"
 """The sources of what comes from neither a file nor a variable."""
 
-_ENVIRONMENT_OF = {
-    "claude": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
-    "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
-}
-"""The environment variables of each vendor: for its key and for its address."""
-_CLAUDE = ("claude", "claude-sdk", "claude-code")
-_OPENAI = ("openai", "openai-chat", "openai-responses")
 _WHO = ("provider", "model", "api_key", "base_url")
 """The settings that choose a model: with none of them and no key, nothing is configured."""
-_NAMES = {"claude": "Claude", "openai": "OpenAI"}
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 """Where a proxy may take any key."""
 _OPENAI_KEY = r"sk-(proj|svcacct|admin)-"
@@ -78,10 +72,10 @@ class ResolvedModel(Struct, frozen=True):
         """Refuse a key that is missing though it is needed, or another provider's; the error says what to do."""
         self.check_key_owner()
         # Other servers that speak OpenAI's protocol may need no key.
-        needs = self.provider == "claude" or (self.provider in _OPENAI and self.base_url is None)
+        needs = self.provider == "claude" or (_vendor(self.provider) == "openai" and self.base_url is None)
         if needs and self.api_key is None:
             raise ConfigError(
-                f"There is no key for {_NAMES[_vendor(self.provider)]}, which {self.model} needs. Set "
+                f"There is no key for {VENDORS[_vendor(self.provider)].name}, which {self.model} needs. Set "
                 f"{key_variable(self.provider)}, or use the offline model: {OFFLINE}",
                 source=self.sources["provider"],
                 field="agent.api_key",
@@ -99,7 +93,7 @@ class ResolvedModel(Struct, frozen=True):
             other = "OpenAI"
         if other is not None:
             source = self.sources["api_key"]
-            owner = _NAMES[vendor] if _NAMES[vendor] != other else host
+            owner = host if VENDORS[vendor].name == other else VENDORS[vendor].name
             raise ConfigError(
                 f"The key from {source} is a key for {other}, and {self.model} needs another. Set {key_variable(vendor)} to a "
                 f"key for {owner}, or choose another model.",
@@ -186,7 +180,7 @@ def resolve(
         sources = {"provider": source, "model": source}
     elif _is_nothing_set(settings, environ):
         provider, name = "offline", ""
-        source = _NO_MODEL if environ.get(_ENVIRONMENT_OF["openai"][0], "").strip() else _NO_KEY
+        source = _NO_MODEL if environ.get(VENDORS["openai"].key_variable, "").strip() else _NO_KEY
         sources = {"provider": source, "model": source}
     else:
         provider = configured
@@ -232,12 +226,12 @@ def resolve_claude_code(settings: AgentConfig, named: str | None) -> ResolvedMod
 
 def is_for_claude(settings: AgentConfig) -> bool:
     """Whether the settings leave an agent that names no model to Claude, in whatever way it is reached."""
-    return _configured_provider(settings) in _CLAUDE
+    return _vendor(_configured_provider(settings)) == "claude"
 
 
 def check_provider(provider: str, settings: AgentConfig | None = None) -> None:
     """Refuse a provider that does not exist; the error names the settings, if they have named it."""
-    if provider in BUILT_IN_PROVIDERS or provider in provider_names():
+    if provider in BUILT_IN or provider in provider_names():
         return
     problem = unknown_provider(provider)
     if settings is None:
@@ -248,14 +242,13 @@ def check_provider(provider: str, settings: AgentConfig | None = None) -> None:
 
 def key_variable(provider: str) -> str | None:
     """The environment variable for the key of a provider's vendor, if there is one."""
-    return _ENVIRONMENT_OF[_vendor(provider)][0] if _vendor(provider) in _ENVIRONMENT_OF else None
+    vendor = VENDORS.get(_vendor(provider))
+    return None if vendor is None else vendor.key_variable
 
 
 def _vendor(provider: str) -> str:
     """The company whose key and address a provider uses: the three ways to reach Claude share theirs, as do OpenAI's."""
-    if provider in _CLAUDE:
-        return "claude"
-    return "openai" if provider in _OPENAI else provider
+    return (BUILT_IN[provider].vendor if provider in BUILT_IN else "") or provider
 
 
 def _configured_provider(settings: AgentConfig) -> str:
@@ -270,9 +263,9 @@ def _configured_name(settings: AgentConfig, provider: str) -> str:
     if settings.source_of("model") != DEFAULT:
         _check_name(settings, provider)
         return settings.model.removeprefix(f"{provider}:")
-    if provider in _CLAUDE:
+    if _vendor(provider) == "claude":
         return settings.model
-    if provider in ("local", "cassette", *_OPENAI):
+    if f"{provider}:" in NEED_A_MODEL:
         source = settings.source_of("provider")
         raise ConfigError(
             f"agent.model: the provider {provider!r} needs a model (from {source}). Set agent.model in the same file, "
@@ -312,7 +305,8 @@ def _check_name(settings: AgentConfig, provider: str) -> None:
 def _is_nothing_set(settings: AgentConfig, environ: Mapping[str, str]) -> bool:
     if any(settings.source_of(name) != DEFAULT for name in _WHO):
         return False
-    return not any(environ.get(variable, "").strip() for variable in _ENVIRONMENT_OF["claude"])
+    _, *variables = VENDORS["claude"]
+    return not any(environ.get(variable, "").strip() for variable in variables)
 
 
 def _key(
@@ -333,6 +327,6 @@ def _address(
 ) -> tuple[str | None, str]:
     if shares and settings.base_url is not None:
         return settings.base_url, settings.source_of("base_url")
-    variable = _ENVIRONMENT_OF.get(_vendor(provider), ("", ""))[1]
-    value = environ.get(variable, "").strip()
-    return (value, variable) if value else (None, DEFAULT)
+    vendor = VENDORS.get(_vendor(provider))
+    value = "" if vendor is None else environ.get(vendor.address_variable, "").strip()
+    return (value, vendor.address_variable) if vendor and value else (None, DEFAULT)

@@ -58,11 +58,7 @@ async def load(journal: Journal, run_id: str, *, with_blobs: bool = True) -> lis
 
 
 async def load_beginning(journal: Journal, run_id: str) -> RunStarted:
-    """The entry a run begins with, without the others.
-
-    Raises:
-        RunNotFoundError: There is no such run.
-    """
+    """The entry a run begins with, without the others; raises RunNotFoundError if there is no such run."""
     if not (page := await journal.read_page(run_id, 0, 1)):
         await journal.get(run_id)
     try:

@@ -138,11 +138,7 @@ class Users:
         return found
 
     def find(self, name: str) -> User:
-        """A user by the name they sign in with, or by their id.
-
-        Raises:
-            InvalidInputError: There is no such user.
-        """
+        """A user by the name they sign in with, or by their id; raises InvalidInputError if there is no such user."""
         users = self.all()
         for user in sorted(users, key=lambda user: user.name != name.casefold()):
             if name.casefold() == user.name or name == user.user_id:

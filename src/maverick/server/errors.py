@@ -54,7 +54,7 @@ class RefusalBody(BaseModel):
     error: Refusal
 
 
-class RequestRefusedError(AgentError):
+class RequestRefusedError(AgentError, kind=ErrorKind.INVALID):
     """A request is refused.
 
     Args:
@@ -64,8 +64,6 @@ class RequestRefusedError(AgentError):
         headers: Headers that belong to the status, such as ``Retry-After``.
         fields: The fields that are wrong, if known.
     """
-
-    default_kind = ErrorKind.INVALID
 
     def __init__(
         self,

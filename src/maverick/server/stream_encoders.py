@@ -250,11 +250,8 @@ class AiSdkEncoder(_ProtocolEncoder):
     """The UI message stream of Vercel's AI SDK.
 
     A tool that waits for the user's approval is reported as such, in place of its result ("the user is asked"). Its
-    result once the user has agreed is reported as the result of that same call.
-
-    Args:
-        decided_call: The call the user has decided on with this message, if they have.
-        approved: Whether they agreed.
+    result once the user has agreed is reported as the result of that same call. ``decided_call`` is the call the user
+    has decided on with this message, if they have.
     """
 
     headers: Mapping[str, str] = {"x-vercel-ai-ui-message-stream": "v1"}

@@ -11,9 +11,9 @@ from conformance.providers.failures import FAILURES
 from conformance.providers.provider import Provider
 from conformance.providers.roster import PROVIDERS, STRICT_PROVIDERS
 from conformance.providers.scenarios import Scenario
+from maverick.config.provider_names import BUILT_IN
 from maverick.exceptions import ProviderError
 from maverick.model import Message, Request, ToolCall
-from maverick.providers.catalog import BUILT_IN
 from wire import claude_server, openai_server
 
 ELSEWHERE = {

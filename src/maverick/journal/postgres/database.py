@@ -53,11 +53,7 @@ _LOST = (
     asyncpg.InternalClientError,
     asyncpg.InterfaceError,
 )
-_MISUSED = (
-    ValueError,
-    asyncpg.UnsupportedClientFeatureError,
-    asyncpg.UnsupportedServerFeatureError,
-)
+_MISUSED = (ValueError, asyncpg.UnsupportedClientFeatureError, asyncpg.UnsupportedServerFeatureError)
 """What asyncpg cannot do with a statement or an address, whatever the connection."""
 _PASSING = (asyncpg.TransactionRollbackError, asyncpg.TooManyConnectionsError)
 """What others have caused who use the server at the same time."""
@@ -99,11 +95,7 @@ class PostgresDatabase:
         self._writing: Connection | None = None
 
     async def fetch(self, statement: str, *values: Any) -> list[Row]:
-        """Run a query; returns its rows.
-
-        Raises:
-            JournalError: The database cannot be reached, or refused.
-        """
+        """Run a query; returns its rows, or raises JournalError if the database cannot be reached, or refused."""
         try:
             pool = await self._open()
             async with pool.acquire(timeout=self._timeout) as connection:

@@ -215,12 +215,7 @@ _LOCK = 0x6D6176657269636B
 async def migrate(connection: Connection, name: str) -> None:
     """Bring the tables to the newest form; one process does it, the others wait for it.
 
-    Args:
-        connection: A connection to the database.
-        name: What the journal is called in error messages.
-
-    Raises:
-        JournalError: They were made by a newer Maverick.
+    ``name`` is what the journal is called in error messages. Raises JournalError if a newer Maverick has made them.
     """
     if await _form(connection) == len(MIGRATIONS):
         return

@@ -99,11 +99,7 @@ async def write_all(connection: Connection, appends: Sequence[Append]) -> set[st
 
 
 class PostgresWriter:
-    """Runs writes on one connection, many to a transaction.
-
-    Args:
-        database: Where to.
-    """
+    """Runs writes on one connection, many to a transaction."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database

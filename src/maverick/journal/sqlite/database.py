@@ -119,12 +119,8 @@ MIGRATIONS = (
 def open_database(path: str, busy_timeout: float) -> sqlite3.Connection:
     """Open a journal file, in the newest form, with every commit synced to the disk.
 
-    Args:
-        path: The file.
-        busy_timeout: How many seconds to wait for others that write and get nothing done.
-
-    Raises:
-        JournalError: It cannot be opened, is not a journal, or was written by a newer Maverick.
+    ``busy_timeout`` is how many seconds to wait for others that write and get nothing done. Raises JournalError if it
+    cannot be opened, is not a journal, or was written by a newer Maverick.
     """
     try:
         _make_private(path)
@@ -337,11 +333,8 @@ def is_busy(error: BaseException) -> bool:
 def journal_error(path: str, failed: str, error: Exception, run_id: str = "") -> JournalError:
     """The error a caller gets.
 
-    Args:
-        path: The file.
-        failed: What could not be done, such as ``written``.
-        error: What was raised.
-        run_id: The run it was about, if it was about one.
+    ``failed`` is what could not be done, such as ``written``. ``run_id`` is the run it was about, if it was about
+    one.
     """
     code = sqlite3.SQLITE_CORRUPT if _is_garbled(error) else _code(error)
     about = f"The run {run_id!r} in the journal" if run_id else "The journal"
@@ -351,19 +344,11 @@ def journal_error(path: str, failed: str, error: Exception, run_id: str = "") ->
     message = f"{about} {path!r} could not be {failed}: {reason}. {advice}".rstrip()
     if code in _DAMAGE:
         return JournalDamagedError(message, run_id=run_id, cause=error)
-    return JournalError(
-        message,
-        cause=error,
-        retryable=is_busy(error),
-    )
+    return JournalError(message, cause=error, retryable=is_busy(error))
 
 
 def checked_path(path: str | Path) -> str:
-    """The path of a journal.
-
-    Raises:
-        InvalidInputError: It is the address of a database.
-    """
+    """The path of a journal; raises InvalidInputError if it is the address of a database."""
     scheme, is_address, rest = str(path).partition("://")
     if is_address:
         use = f"SqliteJournal({rest.lstrip('/')!r})" if scheme.startswith("sqlite") else "PostgresJournal(…)"

@@ -187,11 +187,7 @@ def _tools(tools: Sequence[Tool], config: RequestConfig, marker: bytes) -> Raw:
     names = {form.get("name") for form in own_forms}
     encoded = encode_tools(
         [tool for tool in tools if tool.name not in names],
-        lambda tool, schema: {
-            "name": tool.name,
-            "description": tool.description,
-            "input_schema": schema,
-        },
+        lambda tool, schema: {"name": tool.name, "description": tool.description, "input_schema": schema},
     )
     if own_forms:
         encoded = encoded[:-1] + b"," * (len(encoded) > 2) + encode(own_forms)[1:]

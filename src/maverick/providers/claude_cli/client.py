@@ -13,16 +13,7 @@ from msgspec.structs import replace
 
 from maverick.exceptions import ToolError
 from maverick.loop import AgentDefinition
-from maverick.model import (
-    History,
-    ModelInfo,
-    Price,
-    Request,
-    Response,
-    StreamItem,
-    Tool,
-    ToolCall,
-)
+from maverick.model import History, ModelInfo, Price, Request, Response, StreamItem, Tool, ToolCall
 from maverick.providers.claude_cli.options import sdk
 from maverick.providers.claude_cli.session import CliSession
 from maverick.providers.claude_cli.settings import CliSettings, check_supported, max_tokens_of

@@ -209,22 +209,14 @@ def environment(options: ClaudeAgentOptions) -> dict[str, str]:
         added["CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"] = "true"
     if options.cwd is not None:
         added["PWD"] = str(options.cwd)
-    return {
-        **inherited,
-        **added,
-        **options.env,
-        "CLAUDE_AGENT_SDK_VERSION": claude_agent_sdk.__version__,
-    }
+    return {**inherited, **added, **options.env, "CLAUDE_AGENT_SDK_VERSION": claude_agent_sdk.__version__}
 
 
 class CliProcess:
     """A CLI that runs; :meth:`start` makes one."""
 
     def __init__(
-        self,
-        program: Program,
-        streams: Sequence[Streams],
-        on_stderr: Callable[[str], None] | None,
+        self, program: Program, streams: Sequence[Streams], on_stderr: Callable[[str], None] | None
     ) -> None:
         (_, self.stdin), (self.stdout, _), (stderr, _) = streams
         self._writers = [writer for _, writer in streams]

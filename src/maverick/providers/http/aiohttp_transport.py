@@ -21,13 +21,7 @@ from aiohttp.abc import AbstractStreamWriter
 from maverick.exceptions import AgentError, InvalidInputError, NetworkError
 from maverick.misuse import refuse
 from maverick.providers.http.errors import bad_characters, connect_timeout, connection_lost, not_http
-from maverick.providers.http.transport import (
-    MAX_ANSWER_BYTES,
-    WHOLE_SHARE,
-    ContentTimer,
-    Timeouts,
-    too_large,
-)
+from maverick.providers.http.transport import MAX_ANSWER_BYTES, WHOLE_SHARE, ContentTimer, Timeouts, too_large
 from maverick.providers.network import is_loopback
 
 Result = TypeVar("Result")

@@ -62,13 +62,7 @@ _STATUS_OF_NAME: Mapping[str, int] = {
     "modelTimeoutException": 504,
 }
 
-_TOO_LONG = (
-    "prompt is too long",
-    "exceed context limit",
-    "context length",
-    "context size",
-    "context window",
-)
+_TOO_LONG = ("prompt is too long", "exceed context limit", "context length", "context size", "context window")
 
 _BAD_REQUEST = ("invalid_", "image_", "empty_image", "unsupported_image")
 """How OpenAI's names for what is wrong with a request begin."""
