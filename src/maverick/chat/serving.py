@@ -47,25 +47,15 @@ async def serve_stdio(tools: MCPToolServer, user_id: str) -> None:
 
 
 def http_app(
-    tools: MCPToolServer,
-    verifier: TokenVerifier,
-    *,
-    path: str = "/mcp",
-    issuer: str = "http://localhost",
-    allowed_hosts: list[str] | None = None,
+    tools: MCPToolServer, verifier: TokenVerifier, *, allowed_hosts: list[str] | None = None
 ) -> Starlette:
     """The tools as an ASGI application with MCP's streamable HTTP, for requests with a bearer token only.
 
-    Args:
-        tools: The task tools.
-        verifier: Verifies tokens; a token's ``subject`` is the user.
-        path: The path of the endpoint.
-        issuer: The issuer of the tokens.
-        allowed_hosts: The host names it may be called by; by default those of this machine.
+    A token's ``subject`` is the user. By default it may be called by the host names of this machine.
     """
     hosts = ["127.0.0.1:*", "localhost:*", "[::1]:*"] if allowed_hosts is None else allowed_hosts
     app = protocol_server(tools, _bearer).streamable_http_app(
-        streamable_http_path=path,
+        streamable_http_path="/mcp",
         json_response=True,
         stateless_http=True,
         transport_security=TransportSecuritySettings(
@@ -73,7 +63,7 @@ def http_app(
             allowed_hosts=hosts,
             allowed_origins=[f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")],
         ),
-        auth=AuthSettings(issuer_url=AnyHttpUrl(issuer), resource_server_url=None),
+        auth=AuthSettings(issuer_url=AnyHttpUrl("http://localhost"), resource_server_url=None),
         token_verifier=verifier,
     )
     # Before the token is checked; the endpoint's own check of hosts and origins comes only after that.

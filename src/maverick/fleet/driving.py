@@ -264,9 +264,8 @@ class RunDriver:
         except RunNotFoundError:
             found = None
         asked_of = request.inputs["run_id"] if request.fork else None
-        if found is not None and (
-            found.user_id != record.user_id or asked_of not in (None, found.forked_from)
-        ):  # it was made since the fleet was asked for one
+        # It may have been made since the fleet was asked for one.
+        if found and (found.user_id != record.user_id or asked_of not in (None, found.forked_from)):
             raise InvalidInputError(f"run_id: there is another run {record.run_id!r}.", field="run_id")
         if found is not None and found.status in ENDED:
             return False

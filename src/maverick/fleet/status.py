@@ -66,9 +66,8 @@ async def fleet_overview(fleet: Fleet, limit: int = 100) -> Overview:
 def _agents(queues: list[str]) -> list[str]:
     """The agents whose runs come through queues: each has some for all versions, and one for its own."""
     names = (queue.rpartition("/")[2].partition("@")[0] for queue in queues)
-    return sorted(
-        {name.rpartition(":")[2] for name in names}
-    )  # the server has queues of its own, such as maverick:chat
+    # The server has queues of its own, such as maverick:chat.
+    return sorted({name.rpartition(":")[2] for name in names})
 
 
 @asynccontextmanager

@@ -94,9 +94,8 @@ def decode_entry(payload: bytes, version: int) -> Entry:
         JournalDamagedError: It is damaged.
         JournalError: It was written by a newer Maverick.
     """
-    if not isinstance(version, int) or not isinstance(
-        payload, bytes
-    ):  # SQLite keeps what damage makes of a column
+    # SQLite keeps what damage makes of a column.
+    if not isinstance(version, int) or not isinstance(payload, bytes):
         raise JournalDamagedError("A journal entry is damaged: it is not an entry.")
     if version > VERSION:
         raise JournalError(

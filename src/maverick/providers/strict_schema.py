@@ -15,22 +15,10 @@ _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostnam
 
 _NOTES = ("title", "description")
 _CHOICES = ("anyOf", "oneOf", "allOf")
-_KEPT = frozenset(
-    {
-        "title",
-        "description",
-        "enum",
-        "const",
-        "pattern",
-        "multipleOf",
-        "minimum",
-        "exclusiveMinimum",
-        "maximum",
-        "exclusiveMaximum",
-        "minItems",
-        "maxItems",
-    }
-)
+_KEPT = frozenset({
+    "title", "description", "enum", "const", "pattern", "multipleOf", "minimum", "exclusiveMinimum", "maximum",
+    "exclusiveMaximum", "minItems", "maxItems",
+})  # fmt: skip
 _NOT_SUPPORTED = frozenset(
     {"allOf", "not", "if", "then", "else", "prefixItems", "patternProperties", "dependentSchemas"}
 )

@@ -21,16 +21,9 @@ Listener: TypeAlias = Callable[[AgentActivityEvent], object]
 """Called with each event of a run."""
 
 _FIGURES = (
-    "turn_number",
-    "tool_call_id",
-    "outcome",
-    "duration_ms",
-    "attempt",
-    "delay",
-    "context_tokens",
-    "tokens",
+    "turn_number", "tool_call_id", "outcome", "duration_ms", "attempt", "delay", "context_tokens", "tokens",
     "approved",
-)
+)  # fmt: skip
 
 
 def listeners_of(on_activity: Listener | None) -> list[Listener]:

@@ -84,17 +84,9 @@ class Accounts:
 
 
 TABLES = (
-    "tasks",
-    "conversations",
-    "messages",
-    "tool_calls",
-    "attachments",
-    "changes",
-    "confirmations",
-    "heard_requests",
-    "answers",
-    "spending",
-)
+    "tasks", "conversations", "messages", "tool_calls", "attachments", "changes", "confirmations",
+    "heard_requests", "answers", "spending",
+)  # fmt: skip
 """The tables with an owner, except accounts; a test compares this with the schema."""
 _COUNTS = text(
     "SELECT (SELECT count(*) FROM tasks WHERE user_id = :user_id),"

@@ -49,17 +49,10 @@ _SEARCH_USD = 0.01
 """What a web search costs besides the tokens of its results; the other server tools cost nothing else."""
 
 
-_EVENT_TYPES = frozenset(
-    {
-        "message_start",
-        "content_block_start",
-        "content_block_delta",
-        "content_block_stop",
-        "message_delta",
-        "message_stop",
-        "error",
-    }
-)
+_EVENT_TYPES = frozenset({
+    "message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta",
+    "message_stop", "error",
+})  # fmt: skip
 
 
 class _CacheCreation(Struct, frozen=True):

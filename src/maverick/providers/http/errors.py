@@ -75,15 +75,9 @@ _OLD_THINKING = re.compile(
 """How Claude and OpenAI refuse the thinking of an earlier turn, as opposed to a setting."""
 
 _BAD_IMAGE = (
-    "invalid_image",
-    "invalid_base64_image",
-    "image_parse",
-    "image_too",
-    "image_file",
-    "unsupported_image",
-    "empty_image",
-    "failed_to_download_image",
-)
+    "invalid_image", "invalid_base64_image", "image_parse", "image_too", "image_file", "unsupported_image",
+    "empty_image", "failed_to_download_image",
+)  # fmt: skip
 """How OpenAI's names begin for an image that cannot be read, as opposed to one that it does not want to see."""
 _BAD_MEDIA = re.compile(
     r"Could not process (image|PDF)|messages\.\d+\.\S*\.(image|pdf|document)\.source\b|represent a valid (image)",

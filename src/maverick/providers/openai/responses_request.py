@@ -172,10 +172,8 @@ def _reasoning(request: Request, model: str) -> dict[str, Any]:
     config = request.config
     effort = reasoning_effort(config, model)
     fields = {} if effort is None else {"effort": effort}
-    if config.thinking in (
-        "adaptive",
-        "between_tools",
-    ):  # which they do by themselves; what is asked for is to see it
+    # They think by themselves; what is asked for is to see it.
+    if config.thinking in ("adaptive", "between_tools"):
         fields["summary"] = "auto"
     return fields
 

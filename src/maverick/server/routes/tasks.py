@@ -227,9 +227,8 @@ async def _changed(
         except StorageError as error:
             if not isinstance(error.cause, IntegrityError):
                 raise
-            changed = await run_in_thread(
-                change
-            )  # the same request came at the same time, and is saved by now
+            # The same request came at the same time, and is saved by now.
+            changed = await run_in_thread(change)
     except TaskRefusedError as error:
         raise RequestRefusedError(409, error.code, str(error)) from error
     except InvalidInputError as error:
