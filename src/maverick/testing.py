@@ -5,15 +5,6 @@ from maverick.providers.scripted import ScriptedClient, Turn, TurnLike, call, ca
 from maverick.runtime.cassette import RecordingClient
 
 __all__ = [
-    "RecordingClient",
-    "ScriptedClient",
-    "Turn",
-    "TurnLike",
-    "allow_network",
-    "call",
-    "calls",
-    "fail",
-    "forbid_network",
-    "reply",
-    "turn",
-]
+    "RecordingClient", "ScriptedClient", "Turn", "TurnLike", "allow_network", "call", "calls", "fail",
+    "forbid_network", "reply", "turn",
+]  # fmt: skip

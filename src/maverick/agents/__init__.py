@@ -18,23 +18,10 @@ if TYPE_CHECKING:
     from maverick.providers.claude_cli import extract_usage
 
 __all__ = [
-    "BUILTIN_TOOLS",
-    "DEFAULT_MODEL",
-    "DEFAULT_PERMISSION_MODE",
-    "AgentContext",
-    "AgentMessage",
-    "AgentRegistry",
-    "AgentResult",
-    "AgentUsage",
-    "ClassExecutor",
-    "DefinitionAgent",
-    "MaverickAgent",
-    "define_class",
-    "extract_all_text",
-    "extract_text",
-    "extract_usage",
-    "registry",
-]
+    "BUILTIN_TOOLS", "DEFAULT_MODEL", "DEFAULT_PERMISSION_MODE", "AgentContext", "AgentMessage",
+    "AgentRegistry", "AgentResult", "AgentUsage", "ClassExecutor", "DefinitionAgent", "MaverickAgent",
+    "define_class", "extract_all_text", "extract_text", "extract_usage", "registry",
+]  # fmt: skip
 
 _FOR_CLASSES = {
     "BUILTIN_TOOLS": "maverick.agents.base",

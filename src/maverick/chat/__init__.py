@@ -35,16 +35,9 @@ _HOME_OF = {
 }
 
 __all__ = [
-    "AgentContext",
-    "AgentResult",
-    "AgentRunner",
-    "AnswerTimeoutError",
-    "Database",
-    "MCPToolServer",
-    "MessageHistory",
-    "ToolCallRecord",
-    "get_session",
-]
+    "AgentContext", "AgentResult", "AgentRunner", "AnswerTimeoutError", "Database", "MCPToolServer",
+    "MessageHistory", "ToolCallRecord", "get_session",
+]  # fmt: skip
 
 
 if not TYPE_CHECKING:  # else any name would be one to a type checker

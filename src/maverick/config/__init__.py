@@ -25,15 +25,6 @@ from maverick.config.settings import (
 )
 
 __all__ = [
-    "ARGUMENT",
-    "DEFAULT",
-    "DEFAULT_JOURNAL",
-    "HIDDEN",
-    "AgentConfig",
-    "MaverickConfig",
-    "RateLimit",
-    "Secret",
-    "Setting",
-    "TemporalConfig",
-    "load_config",
-]
+    "ARGUMENT", "DEFAULT", "DEFAULT_JOURNAL", "HIDDEN", "AgentConfig", "MaverickConfig", "RateLimit",
+    "Secret", "Setting", "TemporalConfig", "load_config",
+]  # fmt: skip

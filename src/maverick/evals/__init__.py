@@ -24,28 +24,7 @@ from maverick.evals.evaluation import evaluate
 from maverick.evals.report import Attempt, CaseReport, CheckResult, Report, Status
 
 __all__ = [
-    "AnyCheck",
-    "Attempt",
-    "Case",
-    "CaseReport",
-    "Check",
-    "CheckFunction",
-    "CheckResult",
-    "CheckVerdict",
-    "Judge",
-    "Report",
-    "Status",
-    "calls",
-    "contains",
-    "ends",
-    "equals",
-    "evaluate",
-    "judge",
-    "load_cases",
-    "matches",
-    "max_cost",
-    "max_turns",
-    "not_calls",
-    "not_contains",
-    "schema",
-]
+    "AnyCheck", "Attempt", "Case", "CaseReport", "Check", "CheckFunction", "CheckResult", "CheckVerdict",
+    "Judge", "Report", "Status", "calls", "contains", "ends", "equals", "evaluate", "judge", "load_cases",
+    "matches", "max_cost", "max_turns", "not_calls", "not_contains", "schema",
+]  # fmt: skip

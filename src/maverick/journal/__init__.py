@@ -14,15 +14,9 @@ if TYPE_CHECKING:
     from maverick.journal.sqlite.journal import SqliteJournal
 
 __all__ = [
-    "Approval",
-    "ApprovalStatus",
-    "Journal",
-    "MemoryJournal",
-    "PostgresJournal",
-    "RunRecord",
-    "RunStatus",
+    "Approval", "ApprovalStatus", "Journal", "MemoryJournal", "PostgresJournal", "RunRecord", "RunStatus",
     "SqliteJournal",
-]
+]  # fmt: skip
 
 
 _STORES = {

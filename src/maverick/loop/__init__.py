@@ -9,21 +9,7 @@ from maverick.loop.output import OutputConfig
 from maverick.loop.result import AgentResult, AgentUsage, TerminateReason, ToolOutcome, ToolRecord
 
 __all__ = [
-    "AgentDefinition",
-    "AgentLoop",
-    "AgentResult",
-    "AgentTool",
-    "AgentUsage",
-    "Input",
-    "InputConfig",
-    "Limits",
-    "ModelConfig",
-    "OutputConfig",
-    "PromptConfig",
-    "RunConfig",
-    "TerminateReason",
-    "ToolConfig",
-    "ToolOutcome",
-    "ToolRecord",
-    "define_agent",
-]
+    "AgentDefinition", "AgentLoop", "AgentResult", "AgentTool", "AgentUsage", "Input", "InputConfig",
+    "Limits", "ModelConfig", "OutputConfig", "PromptConfig", "RunConfig", "TerminateReason", "ToolConfig",
+    "ToolOutcome", "ToolRecord", "define_agent",
+]  # fmt: skip

@@ -31,16 +31,9 @@ _HOME_OF = {
 }
 
 __all__ = [
-    "ConnectionLimits",
-    "OidcVerifier",
-    "Principal",
-    "ServedAgent",
-    "ServerLimits",
-    "TokenSigner",
-    "Verifier",
-    "client_protocol",
-    "create_app",
-]
+    "ConnectionLimits", "OidcVerifier", "Principal", "ServedAgent", "ServerLimits", "TokenSigner", "Verifier",
+    "client_protocol", "create_app",
+]  # fmt: skip
 
 
 if not TYPE_CHECKING:  # else any name would be one to a type checker

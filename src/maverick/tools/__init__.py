@@ -15,15 +15,9 @@ if TYPE_CHECKING:
     from maverick.tools.permissions import Permissions, load_permissions
 
 __all__ = [
-    "FunctionTool",
-    "Permissions",
-    "ToolRegistry",
-    "Workspace",
-    "coding_tools",
-    "load_permissions",
-    "memory_tool",
-    "tool",
-]
+    "FunctionTool", "Permissions", "ToolRegistry", "Workspace", "coding_tools", "load_permissions",
+    "memory_tool", "tool",
+]  # fmt: skip
 
 _HOMES = {
     "Permissions": "maverick.tools.permissions",

@@ -13,14 +13,6 @@ from maverick.providers.claude_cli.tool import CliTool, cli_tool
 from maverick.providers.claude_cli.usage import extract_usage
 
 __all__ = [
-    "CliSession",
-    "CliTool",
-    "SessionPool",
-    "api_error",
-    "build_options",
-    "check_numbers",
-    "cli_tool",
-    "extract_usage",
-    "result_error",
-    "wrap_sdk_error",
-]
+    "CliSession", "CliTool", "SessionPool", "api_error", "build_options", "check_numbers", "cli_tool",
+    "extract_usage", "result_error", "wrap_sdk_error",
+]  # fmt: skip

@@ -22,23 +22,7 @@ with extra_needed("mcp", "Using MCP servers"):
     from maverick.tools.mcp.toolset import MCPTool, MCPToolset, ToolPins
 
 __all__ = [
-    "AskModel",
-    "AskUser",
-    "ConfiguredServer",
-    "MCPConnection",
-    "MCPTool",
-    "MCPToolset",
-    "Question",
-    "Sample",
-    "ServerAddress",
-    "ServerPrompt",
-    "ServerResource",
-    "ToolPins",
-    "connected_servers",
-    "expand_prompt",
-    "list_prompts",
-    "list_resources",
-    "plugged_in",
-    "prompts_of",
-    "read_resource",
-]
+    "AskModel", "AskUser", "ConfiguredServer", "MCPConnection", "MCPTool", "MCPToolset", "Question", "Sample",
+    "ServerAddress", "ServerPrompt", "ServerResource", "ToolPins", "connected_servers", "expand_prompt",
+    "list_prompts", "list_resources", "plugged_in", "prompts_of", "read_resource",
+]  # fmt: skip

@@ -20,20 +20,7 @@ from maverick.tools.permissions.rule import (
 )
 
 __all__ = [
-    "Access",
-    "CommandSubject",
-    "Mode",
-    "ModeSwitch",
-    "PathSubject",
-    "Permissions",
-    "Policy",
-    "PolicyDecision",
-    "Rule",
-    "StrictestPolicy",
-    "Subject",
-    "SwitchedPolicy",
-    "TextSubject",
-    "UrlSubject",
-    "Verdict",
-    "load_permissions",
-]
+    "Access", "CommandSubject", "Mode", "ModeSwitch", "PathSubject", "Permissions", "Policy",
+    "PolicyDecision", "Rule", "StrictestPolicy", "Subject", "SwitchedPolicy", "TextSubject", "UrlSubject",
+    "Verdict", "load_permissions",
+]  # fmt: skip
