@@ -8,6 +8,7 @@ itself is to start with other settings than the tests have, it is a real one too
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import functools
 import json
@@ -84,6 +85,24 @@ class Program(subprocess.Popen[Any]):
             finally:
                 self._waitpid_lock.release()  # type: ignore[attr-defined]
         return self.returncode
+
+
+class Script(Program):
+    """A module of the tests that is run as a program.
+
+    Args:
+        module: The name of the module.
+        words: Its arguments.
+        options: More of :class:`subprocess.Popen`.
+    """
+
+    def __init__(self, module: str, *words: str, **options: Any) -> None:
+        env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "PYTHONWARNINGS": "error"}
+        super().__init__(module, *words, env=env, **options)
+
+    async def ended(self, seconds: float = 60) -> int:
+        """Wait for its end, for so long; returns its exit code."""
+        return await asyncio.to_thread(self.wait, seconds)
 
 
 class Maverick(Program):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import sys
 from pathlib import Path
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from attacks import frozen_caller
 from attacks.frozen_caller import OVERTAKEN, boss, client
 from conformance.journals.shelf import (
     KeptShelf,
@@ -32,10 +30,10 @@ from maverick.server.answer import AnswerJob, AnswerStatus, Question, Reply
 from maverick.server.tables import SERVER
 from postgres import postgres_server, postgres_url
 from server.chat_server import answer_store
+from warm_start import Script
 
 __all__ = ["postgres_server", "postgres_url"]
 
-TESTS = Path(__file__).parent.parent
 PATIENCE = 60
 """Seconds that anything may take on a busy machine."""
 
@@ -56,12 +54,9 @@ def any_shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Shelf:
     return MemoryShelf() if request.param == "memory" else kept_shelf(request, tmp_path)
 
 
-async def frozen(address: str, folder: Path) -> asyncio.subprocess.Process:
+async def frozen(address: str, folder: Path) -> Script:
     """A process that has written the intent to call a subagent, and has been stopped since."""
-    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, frozen_caller.__file__, address, str(folder), env=environment
-    )
+    process = Script("attacks.frozen_caller", address, str(folder))
     async with asyncio.timeout(PATIENCE):
         while not is_stopped(process.pid):  # noqa: ASYNC110 - no event of this process
             await asyncio.sleep(0.01)
@@ -81,7 +76,7 @@ async def test_a_process_that_wakes_up_overtaken_begins_no_subagent_and_takes_no
 
     async def let_it_wake_up() -> None:
         former.send_signal(signal.SIGCONT)
-        await asyncio.wait_for(former.wait(), PATIENCE)
+        await former.ended(PATIENCE)
 
     async with shelf.open() as journal:
         executor = AgentExecutor(client(tmp_path, "rightful", before=let_it_wake_up), journal=journal)

@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from claude_cli.census import gone, until
-from claude_cli_runs import errand as program
 from claude_cli_runs.errand import errand
 from claude_cli_runs.scripted_api import Body, ScriptedAPI, Serve, calls, conversation, in_turn, ours, says
 from maverick import AgentExecutor
 from maverick.cli.main import main
 from maverick.journal import Journal
 from maverick.loop.result import ToolOutcome
-
-TESTS = Path(__file__).parent.parent
+from warm_start import Script
 
 
 @asynccontextmanager
 async def killed_when(api: ScriptedAPI, happened: Callable[[], bool]) -> AsyncIterator[None]:
     """Runs the errand in a process of its own and kills it at a moment."""
-    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, program.__file__, str(api.folder), api.url, env=environment
-    )
+    process = Script("claude_cli_runs.errand", str(api.folder), api.url)
     assert await until(happened, 60)
     process.send_signal(signal.SIGKILL)
-    await process.wait()
+    await process.ended()
     assert not await gone(api.url)
     yield
 

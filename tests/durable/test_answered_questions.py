@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import sys
 from pathlib import Path
 
 import pytest
 
-from durable import doomed
 from durable.doomed import send_letters
 from maverick import AgentExecutor, ApprovalRequest, tool
 from maverick.journal import Journal
@@ -18,18 +15,12 @@ from maverick.loop.entries import ApprovalDecided, CallRuled
 from maverick.loop.result import ToolOutcome
 from maverick.testing import ScriptedClient, call, reply
 from scenario import agent
-
-TESTS = Path(__file__).parent.parent
+from warm_start import Script
 
 
 async def killed_at(folder: Path, *place: str) -> None:
     """Have a process of its own run the agent and die."""
-    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
-    child = await asyncio.create_subprocess_exec(
-        sys.executable, doomed.__file__, str(folder), *place, env=environment
-    )
-    async with asyncio.timeout(60):
-        assert await child.wait() == -signal.SIGKILL
+    assert await Script("durable.doomed", str(folder), *place).ended() == -signal.SIGKILL
 
 
 @pytest.mark.requirement("C-PERMISSIONS", "P1", "P7")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import sys
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from durable import payer
 from durable.payer import pay_once
 from maverick import AbortSignal, AgentExecutor
 from maverick.exceptions import LeaseLostError, RunHandedOverError, RunMovedError
@@ -24,8 +22,7 @@ from maverick.model import ModelInfo
 from maverick.runtime.worker import Predecessor, worker_name
 from maverick.testing import ScriptedClient
 from scenario import agent
-
-TESTS = Path(__file__).parent.parent
+from warm_start import Script
 
 
 async def until(is_so: Callable[[], bool]) -> None:
@@ -35,12 +32,9 @@ async def until(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def a_process_that_pays(folder: Path) -> asyncio.subprocess.Process:
+async def a_process_that_pays(folder: Path) -> Script:
     """Start one, and wait until it is at it."""
-    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, payer.__file__, str(folder), env=environment, stderr=asyncio.subprocess.DEVNULL
-    )
+    process = Script("durable.payer", str(folder), stderr=subprocess.DEVNULL)
     await until((folder / "begun").exists)
     return process
 
@@ -53,7 +47,7 @@ async def test_what_a_living_process_may_still_do_is_not_done_again_although_it_
 
     result = await pay_once(tmp_path, journal, resume=True)
     (tmp_path / "go").touch()
-    await former.wait()
+    await former.ended()
 
     assert [record.outcome for record in result.tool_calls] == [ToolOutcome.UNKNOWN]
     assert "may still be running it" in result.tool_calls[0].result
@@ -65,7 +59,7 @@ async def test_what_a_living_process_may_still_do_is_not_done_again_although_it_
 async def test_what_a_killed_process_has_not_done_is_done(journal: Journal, tmp_path: Path) -> None:
     former = await a_process_that_pays(tmp_path)
     former.send_signal(signal.SIGKILL)
-    await former.wait()
+    await former.ended()
     (tmp_path / "go").touch()
 
     result = await pay_once(tmp_path, journal, resume=True)

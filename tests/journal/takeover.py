@@ -14,7 +14,7 @@ from conformance.journals.shelf import shelf_at
 from journal.errands import Errands
 from maverick import AgentExecutor
 from maverick.exceptions import MaverickError
-from warm_start import Program
+from warm_start import Script
 
 
 class SharedLedger(list[str]):
@@ -49,13 +49,12 @@ async def resume(address: str, ledger: str, run_id: str) -> None:
 
 
 @asynccontextmanager
-async def rivals(address: str, ledger: Path, run_id: str, count: int) -> AsyncIterator[list[Program]]:
+async def rivals(address: str, ledger: Path, run_id: str, count: int) -> AsyncIterator[list[Script]]:
     """Other processes, ready to resume the run."""
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "PYTHONWARNINGS": "error"}
     with ExitStack() as processes:
         started = [
             processes.enter_context(
-                Program("journal.takeover", address, str(ledger), run_id, env=env, stdin=PIPE, stdout=PIPE)
+                Script("journal.takeover", address, str(ledger), run_id, stdin=PIPE, stdout=PIPE)
             )
             for _ in range(count)
         ]

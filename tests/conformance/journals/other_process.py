@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
-from pathlib import Path
+from contextlib import ExitStack, asynccontextmanager
+from subprocess import PIPE
 from typing import Any
 
 from conformance.journals.shelf import document, note, record, seen, shelf_at
 from maverick.exceptions import MaverickError
 from maverick.journal import Journal
 from maverick.journal.records import Lease
+from warm_start import Script
 
 Command = Callable[..., Coroutine[Any, Any, object]]
 
@@ -92,7 +92,7 @@ async def work(address: str) -> None:
 class OtherProcess:
     """The other process, seen from this one."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Script) -> None:
         self.process = process
 
     async def ask(self, *command: object) -> str:
@@ -107,40 +107,37 @@ class OtherProcess:
     async def hear(self) -> str:
         assert self.process.stdout is not None
         async with asyncio.timeout(60):
-            return (await self.process.stdout.readline()).decode().strip()
+            line: bytes = await asyncio.to_thread(self.process.stdout.readline)
+        return line.decode().strip()
 
     async def kill(self) -> list[str]:
         """Kill it with SIGKILL; returns what it had still said."""
         self.process.kill()
         assert self.process.stdout is not None
-        rest = (await self.process.stdout.read()).decode()
-        await self.process.wait()
-        return rest.splitlines()
+        rest: bytes = await asyncio.to_thread(self.process.stdout.read)
+        await self.process.ended()
+        return rest.decode().splitlines()
 
 
 @asynccontextmanager
 async def other_processes(address: str, count: int = 1) -> AsyncIterator[list[OtherProcess]]:
     """Start other processes at a journal."""
-    tests = Path(__file__).parents[2]
-    others = [
-        OtherProcess(
-            await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-c",
-                "import sys; sys.path.insert(0, sys.argv[2]); "
-                "from conformance.journals.other_process import work; import asyncio; asyncio.run(work(sys.argv[1]))",
-                address,
-                str(tests),
-                stdin=PIPE,
-                stdout=PIPE,
+    with ExitStack() as processes:
+        others = [
+            OtherProcess(
+                processes.enter_context(
+                    Script("conformance.journals.other_process", address, stdin=PIPE, stdout=PIPE, bufsize=0)
+                )
             )
-        )
-        for _ in range(count)
-    ]
-    try:
-        assert [await other.hear() for other in others] == ["ready"] * count
-        yield others
-    finally:
-        for other in others:
-            if other.process.returncode is None:
-                await other.kill()
+            for _ in range(count)
+        ]
+        try:
+            assert [await other.hear() for other in others] == ["ready"] * count
+            yield others
+        finally:
+            for other in others:
+                other.process.kill()
+
+
+if __name__ == "__main__":
+    asyncio.run(work(sys.argv[1]))
