@@ -117,6 +117,8 @@ def explained(hint: Callable[[str], str] | None = None) -> Callable[[F], F]:
 def _checked(
     function: Callable[..., Any], called: str, hint: Callable[[str], str] | None, bound: int
 ) -> Callable[..., Any]:
+    import inspect  # here, since importing the package is to stay cheap
+
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - whatever the function takes and returns
         try:
@@ -129,16 +131,10 @@ def _checked(
                 raise
         raise TypeError(f"{called}(): {problem}")
 
-    _mark_like(function, checked)
-    return checked
-
-
-def _mark_like(function: Callable[..., Any], wrapper: Callable[..., Any]) -> None:
-    """Let a wrapper of a coroutine function pass for one, where Python can."""
-    import inspect  # here, since importing the package is to stay cheap
-
+    # A wrapper of a coroutine function passes for one, where Python can mark it.
     if sys.version_info >= (3, 12) and inspect.iscoroutinefunction(function):
-        inspect.markcoroutinefunction(wrapper)
+        inspect.markcoroutinefunction(checked)
+    return checked
 
 
 def _problem(

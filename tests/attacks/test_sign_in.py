@@ -171,6 +171,7 @@ async def test_another_site_signs_nobody_in_or_out(server: ChatServer, path: str
         ({}, "guess", 401),
         ({"Host": "10.0.0.7"}, None, 401),
         ({"X-Forwarded-For": "10.0.0.7"}, None, 401),
+        ({"Host": "maverick.localhost"}, None, 200),
         ({"Host": "evil.example"}, None, 421),
         ({"Origin": "https://evil.example"}, None, 403),
         ({}, None, 200),

@@ -80,6 +80,11 @@ def output_type_as_other_libraries_call_it() -> None:
     define(output_type=Report)
 
 
+@mistake("'timeout'", "run_config=RunConfig(timeout=…)")
+def seconds_of_a_definition() -> None:
+    define(timeout=60)
+
+
 @mistake("ModelConfig()", "'max_token'", "Did you mean 'max_tokens'?")
 def a_mistyped_model_setting() -> None:
     ModelConfig(model="offline:", max_token=100)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from maverick.providers.network import is_loopback
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -52,7 +54,7 @@ class HostCheck:
     def _is_known(self, name: str) -> bool:
         if name in self._names or ANY in self._names:
             return True
-        return name == "localhost" or name.endswith(".localhost") or _is_address(name)
+        return is_loopback(name) or _is_address(name)
 
 
 def _name(scope: Scope) -> str:

@@ -34,6 +34,7 @@ from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.journal import Journal
 from maverick.journal.opening import open_journal
 from maverick.providers import Client
+from maverick.providers.network import is_loopback
 from maverick.server import (
     OidcVerifier,
     Principal,
@@ -44,7 +45,7 @@ from maverick.server import (
     client_protocol,
     create_app,
 )
-from maverick.server.authentication import LocalSignIn, is_loopback
+from maverick.server.authentication import LocalSignIn
 from maverick.server.tokens import own_secret
 from maverick.telemetry import configure_logging
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
+from inspect import signature
 from typing import Any, Generic, NoReturn, TypedDict, overload
 
 from typing_extensions import TypeForm, TypeVar, Unpack
@@ -48,7 +49,6 @@ _OTHER_NAMES = {
     "messages": "initial_messages",
     "model_name": "model",
     "max_iterations": "max_turns",
-    "timeout": "timeout_ms",
     "output": "schema",
     "output_type": "schema",
     "response_format": "schema",
@@ -163,16 +163,12 @@ class AgentTool:
 def _home_of(name: str, given_to: type) -> str:
     """Where an argument belongs that was given to a part of a definition that has no such argument."""
     name = _OTHER_NAMES.get(name, name)
-    if name in _names(given_to):
+    if name in signature(given_to).parameters:
         return f"{name}=…"
     for part, (kind, _) in _PARTS.items():
-        if name in _names(kind):
+        if name in signature(kind).parameters:
             return f"{part}={kind.__name__}({name}=…)"
     return ""
-
-
-def _names(kind: Any) -> set[str]:  # noqa: ANN401 - typeshed has no type of dataclasses
-    return {one.name for one in fields(kind) if one.init}
 
 
 for _kind in (AgentDefinition, *(kind for kind, _ in _PARTS.values())):

@@ -32,6 +32,7 @@ from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.model.client import ModelInfo
 from maverick.model.request import RequestConfig
 from maverick.providers.http.transport import Timeouts
+from maverick.providers.network import is_loopback
 from maverick.providers.prices import PriceTable, retirement_notice, vendor_at
 
 OFFLINE = "offline:"
@@ -42,8 +43,6 @@ COMMAND_LINE, DEFINITION = "command line", "agent"
 
 _WHO = ("provider", "model", "api_key", "base_url")
 """The settings that choose a model: with none of them and no key, nothing is configured."""
-_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-"""Where a proxy may take any key."""
 _OPENAI_KEY = r"sk-(proj|svcacct|admin)-"
 
 
@@ -88,7 +87,8 @@ class ResolvedModel(Struct, frozen=True):
         host = urlsplit(self.base_url or "").hostname or ""
         vendor, other, at = _vendor(self.provider), None, vendor_at(self.base_url or "")
         if key.startswith("sk-ant-") and not f".{host}".endswith(".anthropic.com"):
-            other = "Claude" if (vendor == "openai" and host not in _THIS_MACHINE) or at else None
+            # A proxy on this machine may take any key.
+            other = "Claude" if (vendor == "openai" and not is_loopback(host)) or at else None
         elif re.match(_OPENAI_KEY, key) and (vendor == "claude" or at not in ("", "openai", "azure")):
             other = "OpenAI"
         if other is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import inspect
-import ipaddress
 import secrets
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
@@ -15,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from maverick.chat.contract import is_storable_name
 from maverick.misuse import refuse
+from maverick.providers.network import is_loopback
 from maverick.server.errors import RequestRefusedError, log_in_full, unauthorized, unavailable
 from maverick.server.tokens import Principal, SignOuts, Verifier
 
@@ -127,14 +127,6 @@ class LocalSignIn:
         if self.on_used is not None:
             self.on_used()
         return self._principal
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, as only it can say."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def cookie_name(request: Request) -> str:
