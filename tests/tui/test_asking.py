@@ -18,7 +18,7 @@ from maverick.tui.block import ToolState
 from maverick.tui.conversation import Status
 from maverick.tui.dialogs import TextDialog
 from maverick.tui.prompt import PromptBox
-from maverick.tui.session import Question
+from maverick.tui.questions import Question
 from tui.desk import Desk
 from tui.screen import EDIT, Screen, screen
 

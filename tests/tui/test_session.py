@@ -18,7 +18,8 @@ from maverick.runtime.consent import Grants, GrantScope
 from maverick.testing import call, calls, reply
 from maverick.tui.block import ToolUse, Words
 from maverick.tui.conversation import Status
-from maverick.tui.session import Answer, Question, Session
+from maverick.tui.questions import Answer, Question
+from maverick.tui.session import Session
 from tui.desk import PATIENCE, Desk, eventually, fill, ids
 
 

@@ -14,7 +14,7 @@ from maverick.runtime.consent import GrantScope, preview_call
 from maverick.tui.app import MaverickApp
 from maverick.tui.approval import ApprovalDialog
 from maverick.tui.panels import Sidebar
-from maverick.tui.session import Question
+from maverick.tui.questions import Question
 from tui.desk import NOW, Desk, fill, until
 from tui.telling import Teller
 

@@ -23,7 +23,7 @@ from maverick.tui.block import LineStyle
 from maverick.tui.dialogs import TextDialog
 from maverick.tui.keys import DIALOG, bindings
 from maverick.tui.plain_text import one_line, plain
-from maverick.tui.session import Answer, Question
+from maverick.tui.questions import Answer, Question
 from maverick.tui.tool_lines import diff_styles
 
 R = TypeVar("R")

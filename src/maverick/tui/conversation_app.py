@@ -30,7 +30,8 @@ from maverick.tui.figures import age
 from maverick.tui.panels import GaugeLine, KeyLine, Sidebar, StatusLine, Welcome
 from maverick.tui.plain_text import one_line
 from maverick.tui.prompt import Completions, PromptBox, SearchBar
-from maverick.tui.session import NOTE, PROMPT, Answer, Question, Session
+from maverick.tui.questions import Answer, Question
+from maverick.tui.session import NOTE, PROMPT, Session
 from maverick.tui.terminal_driver import TerminalDriver
 
 _FRAME = 1 / 30

@@ -1,4 +1,4 @@
-"""One conversation and its runs: starting, stopping, resuming and forking them, and approving their tool calls."""
+"""One conversation and its runs: starting, stopping, resuming and forking them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from maverick.exceptions import AgentNotFoundError, InvalidInputError, MaverickError, RunChangedError
-from maverick.journal.approvals import decided_by_the_run
 from maverick.journal.records import RunStatus
 from maverick.loop import AgentDefinition, AgentResult, ModelConfig, TerminateReason
 from maverick.loop.entries import RunStarted
@@ -18,41 +16,19 @@ from maverick.loop.events import TurnStart
 from maverick.loop.result import ToolOutcome
 from maverick.model import Part, ToolContext
 from maverick.runtime import AbortSignal, AgentExecutor
-from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest
 from maverick.runtime.arguments import new_run_id
-from maverick.runtime.consent import CHANGED, CallPreview, Grants, GrantScope, consent, preview_call
+from maverick.runtime.consent import Grants
 from maverick.tools.coding.shell import LONGEST, Shell
 from maverick.tools.coding.workspace import Workspace
 from maverick.tui.backend import Backend, PreparedAgent
 from maverick.tui.block import LineStyle, Speaker, Words
 from maverick.tui.conversation import ConversationModel, Status
+from maverick.tui.questions import Approvals, Ask
 
 NOTE = "\n\nI ran this command myself: "
 """What comes between a prompt and the output of a command of the user's own."""
 PROMPT = "prompt"
 """The input that a message to an agent is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A tool call that waits for approval."""
-
-    agent: str
-    """The agent that makes the call."""
-    tool_name: str
-    arguments: dict[str, Any]
-    preview: CallPreview
-    """What the call would do."""
-    reason: str = ""
-    """Why approval is needed, unless the tool always needs it."""
-    scopes: Sequence[GrantScope] = ()
-    """For how long the user may allow calls like this one."""
-
-
-Answer: TypeAlias = tuple[ApprovalAnswer, GrantScope | None]
-"""The user's decision, and for how long they do not want to be asked again."""
-Ask: TypeAlias = Callable[[Question], Awaitable[Answer | None]]
-"""Asks the user about a tool call; ``None`` means later."""
 
 
 class Session:
@@ -84,12 +60,9 @@ class Session:
         self.entries = 0
         """How many entries the run had when it was last read from the journal."""
         self._backend = backend
-        self._ask = ask
-        self._grants = grants
+        self._approvals = Approvals(backend, agent, ask, grants)
         self._new_id = new_id
         self._signal = AbortSignal()
-        self._asking = asyncio.Lock()
-        self._reminder = asyncio.Event()
         self._command: asyncio.Task[str] | None = None
         self._notes: list[str] = []
         """What the user's own commands have printed, for the next message."""
@@ -170,7 +143,7 @@ class Session:
         if not self.model.can_resume:
             raise InvalidInputError("There is nothing to resume: this run has finished.", field="run")
         parked = self.model.status is Status.WAITING
-        if parked and not await self._decide_parked():
+        if parked and not await self._is_decided():
             return
         try:
             await self._resume(parked=parked, accept_changes=accept_changes)
@@ -216,7 +189,7 @@ class Session:
             MaverickError: No tool call waits for approval, or the answer cannot be recorded.
         """
         if self.is_live and self.model.asked:
-            self._reminder.set()
+            self._approvals.remind()
         elif self.model.status is Status.WAITING:
             await self.resume()
         else:
@@ -333,72 +306,18 @@ class Session:
     ) -> None:
         self._signal, self.is_live = AbortSignal(), True
         self.model.status = Status.RUNNING
-        approve = self._approve if asks_here else None
+        approve = self._approvals.approve if asks_here else None
         try:
             async with self._backend.executor(prepared.definition, approve, self._show_output) as executor:
                 result = await run(executor)
         finally:
             self.is_live = False
             self.model.leave()
-        if result.terminate_reason is TerminateReason.AWAITING_APPROVAL and await self._decide_parked():
+        if result.terminate_reason is TerminateReason.AWAITING_APPROVAL and await self._is_decided():
             await self._resume(parked=True, accept_changes=False)
+
+    async def _is_decided(self) -> bool:
+        return await self._approvals.decide_parked(self.run_id, self._prepare().definition)
 
     def _show_output(self, context: ToolContext, output: str) -> None:
         self.model.show_output(context.run_id, context.call_id, output)
-
-    async def _approve(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """Ask about a call of a live run until the user decides, unless they have allowed calls like it."""
-        grants = self._grants()
-
-        async def ask(preview: CallPreview) -> Answer:
-            question = Question(
-                self.agent,
-                request.tool_name,
-                request.arguments,
-                preview,
-                request.reason,
-                grants.scopes(preview),
-            )
-            while (answer := await self._ask(question)) is None:
-                self._reminder.clear()
-                await self._reminder.wait()
-            return answer
-
-        async with self._asking:  # one call at a time, also when subagents run in parallel
-            return await consent(request, grants, ask, self._backend.folder)
-
-    async def _decide_parked(self) -> bool:
-        """Ask for the approvals the run waits for, and record them in its journal; says whether all are decided."""
-        journal, definition = self._backend.journal, self._prepare().definition
-        for approval in await journal.list_approvals():
-            if approval.run_id.partition("/")[0] != self.run_id:  # the ids of its subagents have a slash
-                continue
-            tool_name, arguments = approval.tool_name, approval.arguments
-            folder = self._backend.folder if _works_here(definition, tool_name) else None
-            preview = preview_call(tool_name, arguments, folder)
-            decided = await self._ask(Question(self.agent, tool_name, arguments, preview))
-            if decided is None:
-                return False
-            answer, _ = decided
-            if answer.approved and preview != preview_call(tool_name, arguments, folder):
-                answer = ApprovalAnswer(approved=False, reason=CHANGED)
-            await journal.decide(
-                approval.approval_id,
-                approved=answer.approved,
-                by=self._backend.user,
-                reason=answer.reason,
-                may_approve=decided_by_the_run,
-                arguments=answer.arguments,
-            )
-        return True
-
-
-def _works_here(definition: AgentDefinition[Any], tool_name: str) -> bool:
-    """Whether a tool is one of those that are made for the folder, and none that the agent brings with it."""
-    for tool in definition.tool_config.tools:
-        inner = getattr(tool, "definition", None)
-        if isinstance(inner, AgentDefinition) and not _works_here(inner, tool_name):
-            return False
-        if not isinstance(tool, str) and tool.name == tool_name:
-            return False
-    return True
