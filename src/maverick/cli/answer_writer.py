@@ -35,12 +35,8 @@ _COST = 8
 class AnswerWriter:
     """Writes the text of an answer, block by block.
 
-    What is complete stays as it is; only the last few lines of the block that is being written are drawn again, all at
-    once, so that nothing flickers.
-
-    Args:
-        screen: Where to.
-        rendered: Whether Markdown is rendered; by default on a terminal.
+    What is complete stays as it is; only the last few lines of the block that is being written are drawn again, all
+    at once, so that nothing flickers. ``rendered`` is whether Markdown is rendered; by default on a terminal.
     """
 
     def __init__(self, screen: Screen, *, rendered: bool | None = None) -> None:

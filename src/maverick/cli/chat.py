@@ -82,12 +82,7 @@ def _converse(
 ) -> int:
     """Answer line by line; returns the exit code.
 
-    Args:
-        session: The conversation.
-        screen: Where the answers are shown.
-        runner: What runs the answers.
-        lines: What is said.
-        goes_on: Whether a person is there, who can try again after an error, or leave.
+    If it ``goes_on``, a person is there, who can try again after an error, or leave.
     """
     for line in lines:
         if line.startswith("/"):

@@ -29,9 +29,10 @@ from maverick.config.mcp_server import MCPServer
 from maverick.config.mcp_servers import load_mcp_servers
 from maverick.config.own_files import own_folder, persons_home
 from maverick.config.programs import find_program, helper_environment
+from maverick.config.provider_names import VENDORS
 from maverick.config.settings import is_address
 from maverick.exceptions import ConfigError, MaverickError
-from maverick.providers.resolve import key_variable, resolve
+from maverick.providers.resolve import resolve
 from maverick.tui.figures import counted
 from maverick.tui.plain_text import one_line
 
@@ -68,7 +69,6 @@ def _wrong(what: str, detail: str, fix: str = "") -> Finding:
     return Finding(what, Health.WRONG, detail, fix)
 
 
-_PROVIDERS = {"claude": "Claude", "openai": "OpenAI"}
 _CORRECT = "correct it, or remove it"
 
 
@@ -106,8 +106,8 @@ def _model(settings: AgentConfig) -> Finding:
 def examine_keys() -> Iterator[Finding]:
     """Whether keys are set; their values are never shown."""
     settings = _config().agent
-    for provider, name in _PROVIDERS.items():
-        what, fix = f"{name} key", f"export {key_variable(provider)}=…"
+    for provider, vendor in VENDORS.items():
+        what, fix = f"{vendor.name} key", f"export {vendor.key_variable}=…"
         try:
             found = resolve(settings, named=f"{provider}:any")
             found.check_key_owner()

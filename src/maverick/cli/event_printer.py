@@ -14,13 +14,9 @@ from maverick.tui.figures import duration
 class EventPrinter:
     """Shows the events of a run.
 
-    Only the run's own text is its answer; what its subagents do is printed as remarks.
-
-    Args:
-        screen: Where to.
-        running: The names of tool calls that began before the first event, by run and id.
-        plain: Whether the answer is no Markdown, and is shown as it is.
-        explain: Says what went wrong.
+    Only the run's own text is its answer; what its subagents do is printed as remarks. ``running`` has the names
+    of tool calls that began before the first event, by run and id. An answer that is ``plain`` is not Markdown, and is shown
+    as it is.
     """
 
     def __init__(

@@ -75,11 +75,6 @@ class Screen:
 
     Text from a model or a tool may hold anything, so control characters are removed from it: they could move the
     cursor, change the window's title, or hide or turn round what was written.
-
-    Args:
-        answers: Where answers go.
-        remarks: Where everything else goes.
-        colour: Whether to colour remarks.
     """
 
     def __init__(self, answers: TextIO, remarks: TextIO, *, colour: bool) -> None:

@@ -13,12 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Self
 
-from maverick.exceptions import (
-    InvalidInputError,
-    JournalDamagedError,
-    JournalError,
-    RunNotFoundError,
-)
+from maverick.exceptions import InvalidInputError, JournalDamagedError, JournalError, RunNotFoundError
 from maverick.journal.approvals import ApprovalStore
 from maverick.journal.codec import blobs_in, decode_entry, encode_entry
 from maverick.journal.damage import damaged_blob, damaged_run

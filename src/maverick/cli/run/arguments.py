@@ -116,10 +116,7 @@ def add_attachments(parser: CommandParser, to: str) -> None:
 def add_changes(parser: CommandParser, when: str, cost: str = "cost in US dollars") -> None:
     """Add what can be different about an agent in one run.
 
-    Args:
-        parser: To what.
-        when: In which run, in words.
-        cost: What the limit on money is for.
+    ``when`` says in which run, and ``cost`` what the limit on money is for.
     """
     parser.option("-m --model PROVIDER:MODEL", f"the model, {when}")
     add_effort(parser, f", {when}")
