@@ -365,3 +365,16 @@ def test_of_hundreds_of_names_an_error_tells_the_nearest_and_how_many_there_are(
     assert exceptions.describe_unknown("agent", "x", tools).endswith(
         "and 490 more, listed by `maverick agents list`."
     )
+
+
+def test_a_class_of_errors_declares_its_kind_and_whether_to_retry_for_itself_and_those_below_it() -> None:
+    class BusyError(ToolError, kind=ErrorKind.RATE_LIMIT, retryable=True):
+        """A tool has too much to do."""
+
+    class VeryBusyError(BusyError):
+        """It has far too much to do."""
+
+    error = VeryBusyError("Wait a minute.", tool_name="mail")
+
+    assert (error.kind, error.retryable, error.tool_name) == (ErrorKind.RATE_LIMIT, True, "mail")
+    assert (ToolError.default_kind, ToolError.default_retryable) == (ErrorKind.TOOL, False)
