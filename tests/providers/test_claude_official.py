@@ -369,9 +369,9 @@ def _as_part(block: dict[str, Any]) -> Part:
         case "text":
             return Text(block["text"], own_form if block.get("citations") else None)
         case "thinking":
-            return Thought(block["thinking"], block["signature"])
+            return Thought(block["thinking"], block["signature"], model=MODEL)
         case "redacted_thinking":
-            return Thought("", redacted=block["data"])
+            return Thought("", redacted=block["data"], model=MODEL)
         case "tool_use":
             is_direct = block.get("caller", {}).get("type") == "direct"
             return ToolCall(block["id"], block["name"], block["input"], block=None if is_direct else own_form)

@@ -458,7 +458,7 @@ class TestBlocks:
     def test_all_that_the_api_sent_goes_back_as_it_came(self) -> None:
         message = read_message(
             json.dumps({"content": [*READ, *KEPT], "stop_reason": "pause_turn"}).encode(),
-            Exchange("Claude", "its API", "m", {}, PriceTable()),
+            Exchange("Claude", "its API", "", {}, PriceTable()),
         ).message
         (sent,) = messages_of(Message.user("hi"), message)[1:]
         plain = [block for block in READ if not block.get("citations") and block.get("type") != "tool_use"]

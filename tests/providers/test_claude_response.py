@@ -70,8 +70,8 @@ def test_an_answer_is_the_same_whole_and_streamed(name: str) -> None:
 @pytest.mark.requirement("002-R5")
 def test_thoughts_keep_their_order_and_their_signatures() -> None:
     assert whole(ANSWERS["thinking"](REQUEST)).parts == (
-        Thought("The sum of two numbers.", "c2lnbmVk"),
-        Thought("", redacted="ZW5jcnlwdGVk"),
+        Thought("The sum of two numbers.", "c2lnbmVk", model=MODEL),
+        Thought("", redacted="ZW5jcnlwdGVk", model=MODEL),
         Text("Five."),
     )
 
@@ -193,8 +193,8 @@ def test_every_block_is_kept_in_its_place_and_a_complete_one_is_told_as_it_arriv
     kept = [Opaque("claude", block) for block in KEPT]
     assert list(response.parts[len(READ) :]) == kept == [item for item in deltas if type(item) is Opaque]
     thought, empty, redacted, plain, cited, call, call_from_code = response.parts[: len(READ)]
-    assert (thought, empty) == (Thought("Where?", "c2ln"), Thought("", "ZW1wdHk="))
-    assert (redacted, plain) == (Thought("", redacted="ZGF0YQ=="), Text("Let me look."))
+    assert (thought, empty) == (Thought("Where?", "c2ln", model=MODEL), Thought("", "ZW1wdHk=", model=MODEL))
+    assert (redacted, plain) == (Thought("", redacted="ZGF0YQ==", model=MODEL), Text("Let me look."))
     assert cited == Text("High water is at noon.", Opaque("claude", READ[4]))
     assert call == ToolCall("toolu_1", "find", {"name": "Brest"})
     assert call_from_code == ToolCall("toolu_2", "find", {"name": "Ys"}, block=Opaque("claude", READ[6]))

@@ -97,7 +97,9 @@ def test_every_item_becomes_a_part_that_keeps_it() -> None:
     assert first.text == "I should look it up.\n\nThen answer."
     assert first.block == Opaque("openai", reasoning("I should look it up.", "Then answer."))
     assert search == Opaque("openai", SEARCH)
-    assert [second, third] == [Thought("", block=Opaque("openai", reasoning(number=n))) for n in (2, 3)]
+    assert [second, third] == [
+        Thought("", block=Opaque("openai", reasoning(number=n)), model="gpt") for n in (2, 3)
+    ]
     cited = message("Shelf facts.", annotations=[CITATION], phase="final_answer")
     assert said == Text("Shelf facts.", Opaque("openai", cited))
     assert response.usage == Usage(118, 42, 11, 7)

@@ -7,12 +7,17 @@ from typing import Any
 
 import pytest
 
-from maverick import AgentDefinition, AgentExecutor, ModelConfig, RunConfig, ToolConfig, tool
+from maverick import AgentDefinition, AgentExecutor, ModelConfig, RunConfig, ToolConfig, connect, tool
+from maverick.config import AgentConfig
 from maverick.exceptions import ErrorKind, ProviderError
 from maverick.journal import MemoryJournal
 from maverick.loop.events import Compacted
-from maverick.model import Message, Request, Response, StopReason, Text, Thought, ToolCall, Usage
+from maverick.model import History, Message, Request, Response, StopReason, Text, Thought, ToolCall, Usage
+from maverick.model.history import dump_messages, load_messages
+from maverick.providers import Client
+from maverick.providers.wrappers.fallback import FallbackClient
 from maverick.testing import ScriptedClient
+from wire.claude_server import ClaudeServer
 
 PAGES = 30
 
@@ -99,3 +104,51 @@ async def test_thinking_is_left_out_when_a_run_goes_on_with_other_tools() -> Non
     result = await executor.resume("stars", reader(read, count), accept_changes=True)
 
     assert result.success, result.errors
+
+
+def of_claude(server: ClaudeServer, model: str, scenario: str = "thinking") -> Client:
+    return connect(f"claude:{model}", api_key="k", base_url=server.at(scenario), settings=AgentConfig())
+
+
+def sent_thinking(server: ClaudeServer) -> list[tuple[str, bool]]:
+    """The model of each request, and whether it was sent thoughts."""
+    return [
+        (asked.body["model"], any(kind in str(asked.body["messages"]) for kind in ("'thinking'", "redacted")))
+        for asked in server.received
+    ]
+
+
+@pytest.mark.requirement("P3")
+async def test_thinking_goes_back_to_the_model_that_thought_it_and_to_no_other() -> None:
+    greeter = AgentDefinition(name="greeter", description="Greets.")
+    async with (
+        ClaudeServer() as server,
+        of_claude(server, "opus") as opus,
+        of_claude(server, "sonnet") as sonnet,
+    ):
+        first = await AgentExecutor(opus).execute(greeter, inputs={"prompt": "Two and three?"})
+        said = load_messages(dump_messages(first.messages))
+        for client in (opus, sonnet, opus):
+            await AgentExecutor(client).execute(greeter, inputs={"prompt": "Sure?"}, messages=said)
+
+    assert sent_thinking(server) == [("opus", False), ("opus", True), ("sonnet", False), ("opus", True)]
+    assert "Five." in str(server.received[2].body["messages"])
+
+
+@pytest.mark.requirement("P3")
+async def test_a_fallback_sends_each_model_its_own_thinking() -> None:
+    async with (
+        ClaudeServer() as server,
+        of_claude(server, "opus") as opus,
+        of_claude(server, "sonnet") as sonnet,
+        of_claude(server, "opus", "overloaded") as busy,
+    ):
+        history = History([Message.user("Two and three?")])
+        for clients in ([opus, sonnet], [busy, sonnet], [opus, sonnet], [busy, sonnet]):
+            response = await FallbackClient(clients).run(Request(history))
+            history = history.extended(response.message, Message.user("Sure?"))
+
+    thoughts = [str(asked.body["messages"]).count("redacted_thinking") for asked in server.received]
+    models = [asked.body["model"] for asked in server.received]
+    assert models == ["opus", "opus", "sonnet", "opus", "opus", "sonnet"]
+    assert thoughts == [0, 1, 0, 1, 2, 1]

@@ -59,6 +59,8 @@ class Thought(Struct, frozen=True, omit_defaults=True, tag="thinking"):
     """The provider's encrypted form, when it does not show the thought itself."""
     block: Opaque | None = None
     """The provider's own form, where the fields above do not say all of it."""
+    model: str = ""
+    """The model that thought it, as it was asked for: no other takes it back. Empty where that is not known."""
 
     @property
     def is_bound(self) -> bool:

@@ -76,7 +76,7 @@ class RequestEncoder:
         marker = _marker(request)
         options = (model, stream, marker)
         head = self._heads.get(request, options, lambda: _head(request, model, marker, stream=stream))
-        conversation = encoded_conversation(request.messages, Conversation, Conversation)
+        conversation = encoded_conversation(request.messages, model, Conversation, Conversation)
         end = (
             b"]}" if not conversation.container else b'],"container":' + encode(conversation.container) + b"}"
         )

@@ -62,7 +62,7 @@ class Conversation:
 
     async def open(self) -> None:
         """Start the CLI with the conversation so far."""
-        earlier, prompt = divide(self._request.messages, self._on_the_wire)
+        earlier, prompt = divide(self._request.messages, self._on_the_wire, self._model)
         if earlier:
             transcript = self._files.enter_context(transcript_file(earlier, self._model))
             self._cli = GatedCli(self._settings, self._request, transcript)

@@ -47,9 +47,12 @@ Prompt: TypeAlias = str | list[dict[str, Any]]
 """Text, or the blocks of a message that has images or documents in it."""
 
 
-def divide(messages: Sequence[Message], on_the_wire: OnTheWire) -> tuple[list[dict[str, Any]], Prompt]:
-    """The messages of the transcript, and the prompt: the user's last words, if the user spoke last."""
+def divide(
+    messages: Sequence[Message], on_the_wire: OnTheWire, model: str = ""
+) -> tuple[list[dict[str, Any]], Prompt]:
+    """The messages of the transcript for a model, and the prompt: the user's last words, if the user spoke last."""
     conversation = api.Conversation()
+    conversation.model = model
     conversation.extend_to([_as_sent(message, on_the_wire) for message in messages])
     wire = msgspec.json.decode(b"[%b]" % b"".join(conversation.pieces(marker=b"")))
     said: list[dict[str, Any]] = []

@@ -17,7 +17,7 @@ from maverick.exceptions import (
     StreamingError,
     TimeoutError,
 )
-from maverick.model.message import Message, Opaque, Part, ToolCall
+from maverick.model.message import Message, Opaque, Part, Thought, ToolCall
 from maverick.model.response import NO_USAGE, Response, StopReason, TextDelta, ThinkingDelta
 from maverick.model.usage import Usage
 from maverick.providers.http.wire_json import encode
@@ -120,6 +120,17 @@ class Exchange(Struct, frozen=True):
         plain = ((_replaced(msgspec.to_builtins(part), self.secret), type(part)) for part in parts)
         return tuple(msgspec.convert(value, kind) for value, kind in plain)
 
+    def signed(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        """The parts with the name of the model at those thoughts that only it takes back."""
+        if not any(type(part) is Thought for part in parts):
+            return parts
+        return tuple(
+            msgspec.structs.replace(part, model=self.model)
+            if type(part) is Thought and (part.is_bound or part.block is not None)
+            else part
+            for part in parts
+        )
+
     @property
     def _hidden(self) -> list[str]:
         return [secret for secret in (self.secret, *self.others) if len(secret) >= _SHORTEST_SECRET]
@@ -143,7 +154,7 @@ def complete_response(
     A missing ``stop_reason`` follows from the parts, and a missing ``model`` is the one that was asked for. ``fees_usd``
     is what the answer cost besides its tokens. A tool call without a name is an error: no service would accept it back.
     """
-    parts = exchange.without_key(parts)
+    parts = exchange.signed(exchange.without_key(parts))
     if any(type(part) is ToolCall and not part.tool_name for part in parts):
         raise exchange.malformed("a tool call without a name", b"")
     if stop_reason in _CUT_SHORT:

@@ -21,8 +21,9 @@ import msgspec
 from msgspec import Meta
 
 from maverick.exceptions import InvalidInputError, InvalidToolError
+from maverick.loop.prefix import without_thoughts
 from maverick.misuse import refuse
-from maverick.model import History, Message, Opaque, Part, Request, RequestConfig, Tool, ToolCall
+from maverick.model import History, Message, Opaque, Part, Request, RequestConfig, Thought, Tool, ToolCall
 from maverick.model.message import describe_part
 from maverick.telemetry import logger
 
@@ -155,13 +156,15 @@ class EncodedConversation(ABC):
     bytes in its place: no JSON has such bytes, so no content can be taken for one.
     """
 
-    __slots__ = ("_has_left_out", "_large", "length")
+    __slots__ = ("_has_left_out", "_large", "length", "model")
 
     def __init__(self) -> None:
         self._has_left_out = False
         self._large: list[bytes] = []
         self.length = 0
         """How many messages were added."""
+        self.model = ""
+        """The model that is asked, which takes back its own thoughts and no others; empty if that is not known."""
 
     @abstractmethod
     def _add(self, message: Message) -> None:
@@ -171,8 +174,17 @@ class EncodedConversation(ABC):
         """Add those of the messages that are new."""
         if self.length < len(messages):
             for message in messages[self.length :]:
-                self._add(message)
+                self._add(self._readable(message))
                 self.length += 1
+
+    def _readable(self, message: Message) -> Message:
+        """The message without the thoughts of another model than the one that is asked."""
+        if not any(type(part) is Thought and self._is_foreign(part) for part in message.parts):
+            return message
+        return without_thoughts([message], leave_out=self._is_foreign)[0]
+
+    def _is_foreign(self, thought: Thought) -> bool:
+        return bool(self.model) and thought.model not in ("", self.model)
 
     def _leave_out(self, part: Part) -> None:
         """Say, once for each conversation, that what only another provider takes back is not sent."""
@@ -201,19 +213,23 @@ class EncodedConversation(ABC):
         return filled
 
 
-def encoded_conversation(messages: Sequence[Message], key: Hashable, begin: Callable[[], Form]) -> Form:
-    """The JSON of the messages, extending what was made for an earlier request of the same history.
+def encoded_conversation(
+    messages: Sequence[Message], model: str, key: Hashable, begin: Callable[[], Form]
+) -> Form:
+    """The JSON of the messages for a model, extending what was made for an earlier request of the same history.
 
     The ``key`` tells this form from others of the same history; ``begin`` makes one without messages.
     """
-    form: Form | None = None
+    key, form = (model, key), None
     if isinstance(messages, History):
         form = messages.derived.get(key)
         if form is None:
             form = messages.derived[key] = begin()
+            form.model = model
     # One that has more messages than this was made for a later view of the history, and cannot serve this one.
     if form is None or form.length > len(messages):
         form = begin()
+        form.model = model
     form.extend_to(messages)
     return form
 

@@ -94,9 +94,9 @@ class ChatEncoder(RequestEncoder):
         # OpenAI's reasoning models refuse the old name, and most other servers know no other.
         self._limit_field = "max_completion_tokens" if is_openai else "max_tokens"
 
-    def _conversation(self, messages: Sequence[Message]) -> JsonConversation:
+    def _conversation(self, messages: Sequence[Message], model: str) -> JsonConversation:
         begin = partial(_Conversation, self._thoughts_field)
-        return encoded_conversation(messages, (_Conversation, self._thoughts_field), begin)
+        return encoded_conversation(messages, model, (_Conversation, self._thoughts_field), begin)
 
     def _head(self, request: Request, model: str, *, stream: bool) -> bytes:
         config = request.config

@@ -64,8 +64,8 @@ class _FunctionOutput(Struct, tag_field="type", tag="function_call_output"):
 class ResponsesEncoder(RequestEncoder):
     """Encodes requests."""
 
-    def _conversation(self, messages: Sequence[Message]) -> JsonConversation:
-        return encoded_conversation(messages, _Conversation, _Conversation)
+    def _conversation(self, messages: Sequence[Message], model: str) -> JsonConversation:
+        return encoded_conversation(messages, model, _Conversation, _Conversation)
 
     def _head(self, request: Request, model: str, *, stream: bool) -> bytes:
         fields: dict[str, Any] = {"model": model}

@@ -166,13 +166,13 @@ class RequestEncoder(ABC):
     def encode(self, request: Request, *, model: str, stream: bool) -> list[bytes]:
         """The request as JSON, in pieces: first all that stays the same from turn to turn, then the messages."""
         head = self._heads.get(request, (model, stream), lambda: self._head(request, model, stream=stream))
-        return [head, *self._conversation(request.messages).pieces(), b"]}"]
+        return [head, *self._conversation(request.messages, model).pieces(), b"]}"]
 
     @abstractmethod
     def _head(self, request: Request, model: str, *, stream: bool) -> bytes: ...
 
     @abstractmethod
-    def _conversation(self, messages: Sequence[Message]) -> JsonConversation: ...
+    def _conversation(self, messages: Sequence[Message], model: str) -> JsonConversation: ...
 
     def _common_settings(self, config: RequestConfig, limit_field: str) -> dict[str, Any]:
         """The settings that both APIs have, of which only the limit has two names."""
