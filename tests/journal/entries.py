@@ -180,7 +180,7 @@ ENTRIES: dict[type[Any], SearchStrategy[Any]] = {
     ModelReplied: st.builds(
         ModelReplied, at=moments, response=responses, review=st.booleans(), refusal=texts, refused_by=texts
     ),
-    ModelFailed: st.builds(ModelFailed, at=moments, error=errors),
+    ModelFailed: st.builds(ModelFailed, at=moments, error=errors, partial_text=texts),
     ToolsStarted: st.builds(ToolsStarted, at=moments, turn=counts),
     ToolFinished: st.builds(
         ToolFinished,
@@ -244,5 +244,5 @@ def facts_of(entry: Entry) -> object:
     if not isinstance(entry, ModelFailed | Interrupted) or entry.error is None:
         return entry
     error = entry.error
-    rest = None if isinstance(entry, ModelFailed) else replace(entry, error=None)
+    rest = entry.partial_text if isinstance(entry, ModelFailed) else replace(entry, error=None)
     return entry.at, rest, type(error), str(error), error.kind, error.retryable, vars(error)

@@ -7,8 +7,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from maverick import AbortSignal, AgentExecutor, TerminateReason, connect
-from maverick.model import Request, Response, StreamItem, TextDelta
+from canary import CANARY
+from maverick import AbortSignal, AgentExecutor, Hooks, TerminateReason, ToolContext, connect
+from maverick.exceptions import StreamingError
+from maverick.journal import MemoryJournal
+from maverick.loop.events import RunEnd
+from maverick.model import Message, Request, Response, StreamItem, TextDelta
 from maverick.providers.client import Client
 from scenario import agent
 from wire.claude_server import HELLO, ClaudeServer
@@ -73,6 +77,80 @@ async def test_the_words_so_far_are_kept_however_much_time_was_left_when_the_ans
 
     assert running.result().terminate_reason is TerminateReason.TIMEOUT
     assert running.result().raw_content == "Once upon "
+
+
+class Cut(Client):
+    """Begins to answer and breaks off, as often as it is told; then it answers."""
+
+    def __init__(self, failures: int, said: str = "Once upon ") -> None:
+        self.failures = failures
+        self.said = said
+
+    async def run(self, request: Request) -> Response:
+        if self.failures == 0:
+            return Response("The end.")
+        self.failures -= 1
+        raise StreamingError("It broke off.", partial_messages=[Message.assistant(self.said)])
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+        yield await self.run(request)
+
+
+class Reader(Hooks):
+    """Has to see each answer."""
+
+    async def after_model(self, response: Response, ctx: ToolContext, /) -> None:
+        """Let it pass."""
+
+
+@pytest.mark.requirement("003-ERR-TIMEOUT")
+async def test_the_words_of_an_answer_that_breaks_off_are_kept_and_dropped_when_it_is_resumed() -> None:
+    journal, definition = MemoryJournal(), agent(max_retries=0)
+    executor = AgentExecutor(Cut(1), journal=journal)
+
+    failed = await executor.execute(definition, run_id="tale")
+    *_, end = [event async for event in executor.replay("tale", definition)]
+    resumed = await executor.resume("tale", definition)
+
+    assert failed.terminate_reason is TerminateReason.ERROR
+    assert failed.raw_content == failed.messages[-1].content == "Once upon "
+    assert isinstance(end, RunEnd)
+    assert end.result.raw_content == "Once upon "
+    assert resumed.output == "The end."
+    assert "Once upon " not in [message.content for message in resumed.messages]
+
+
+async def test_the_words_of_an_attempt_that_is_made_again_are_not_kept() -> None:
+    result = await AgentExecutor(Cut(1)).execute(agent(max_retries=1))
+
+    assert (result.output, len(result.messages)) == ("The end.", 2)
+
+
+@pytest.mark.requirement("P9")
+async def test_secrets_in_the_words_so_far_are_hidden_and_words_that_no_hook_has_seen_are_not_kept() -> None:
+    said = f"Once upon a time: API_KEY={CANARY} "
+    failed = await AgentExecutor(Cut(1, said)).execute(agent(max_retries=0))
+    unseen = await AgentExecutor(Cut(1), hooks=[Reader()]).execute(agent(max_retries=0))
+
+    assert failed.raw_content == "Once upon a time: API_KEY=[redacted] "
+    assert unseen.raw_content == ""
+    assert unseen.terminate_reason is TerminateReason.ERROR
+
+
+async def test_the_words_so_far_are_kept_when_the_connection_closes_whatever_the_time_left() -> None:
+    async with (
+        ClaudeServer() as server,
+        connect("claude:claude-sonnet-5-5", api_key="k", base_url=server.at("cut")) as client,
+    ):
+        results = [
+            await AgentExecutor(client).execute(agent(**limits))
+            for limits in ({"max_retries": 0}, {"timeout_ms": 60_000}, {"timeout": 60.0, "retry_delay": 59.0})
+        ]
+
+    for result in results:
+        assert result.terminate_reason is TerminateReason.ERROR
+        assert result.raw_content
+        assert HELLO.startswith(result.raw_content)
 
 
 async def test_an_answer_that_nothing_can_cut_off_is_asked_for_as_a_whole() -> None:

@@ -100,6 +100,8 @@ class ModelFailed(_Entry, frozen=True, kw_only=True):
     """The model call failed."""
 
     error: AgentError
+    partial_text: str = ""
+    """What had arrived of the answer; it is kept if the run ends here."""
 
 
 class ToolsStarted(_Entry, frozen=True, kw_only=True):

@@ -140,6 +140,7 @@ class AgentLoop(LoopState[T]):
             if self.ledger.breach(self._elapsed + retry.delay) is not TerminateReason.TIMEOUT:
                 return retry
         if not step.compaction:
+            self._keep_partly(entry.partial_text, step)
             return self._finish(TerminateReason.ERROR, error)
         # What was about this conversation, or may pass, does not say that the provider cannot compact.
         self._compactor.native &= error.retryable or isinstance(error, ContextOverflowError)
@@ -224,15 +225,19 @@ class AgentLoop(LoopState[T]):
 
     def _on_interrupted(self, entry: entries.Interrupted, step: Step) -> Step:
         self.ledger.charge(entry.usage, turns=entry.turns, tool_calls=entry.tool_calls)
-        if entry.partial_text:
-            self.text = entry.partial_text
-            if isinstance(step, CallModel):
-                self.ledger.charge(self._estimated_usage(entry.partial_text, step))
-            self.conversation.say_partly(entry.partial_text)
+        self._keep_partly(entry.partial_text, step)
         self._unchecked = step if isinstance(step, CheckOutput) else None
         if entry.reason is TerminateReason.TIMEOUT:
             return self._stop_at(entry.reason)
         return self._finish(entry.reason, entry.error or termination.interrupted(entry, step))
+
+    def _keep_partly(self, text: str, step: Step) -> None:
+        """Keep what had arrived of an answer that the run ends without."""
+        if text:
+            self.text = text
+            if isinstance(step, CallModel):
+                self.ledger.charge(self._estimated_usage(text, step))
+            self.conversation.say_partly(text)
 
     def _on_resumed(self, entry: entries.Resumed, step: Step) -> Step:
         self._paused += max(self._now - self._before, 0.0)

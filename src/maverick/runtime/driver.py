@@ -16,14 +16,16 @@ from maverick.exceptions import (
     MalformedResponseError,
     NetworkError,
     RunHandedOverError,
+    StreamingError,
     TimeoutError,
 )
+from maverick.journal.redaction import redact_text
 from maverick.loop import entries
 from maverick.loop.entries import Entry
 from maverick.loop.limits import Ledger
 from maverick.loop.result import RESUMABLE, AgentResult, TerminateReason, ToolOutcome
 from maverick.loop.steps import AwaitApproval, CallModel, CheckOutput, Finish, ReviewCalls, RunTools, Step
-from maverick.model import ExecutionMetrics, History, Request, Response, TextDelta
+from maverick.model import ExecutionMetrics, History, Message, Request, Response, TextDelta
 from maverick.model.client import RunScope, run_scope
 from maverick.providers.deadlines import RequestTimeout, deadlines_of
 from maverick.runtime.approver import NOT_ASKED, ask_about
@@ -156,7 +158,8 @@ class Driver(Generic[T]):
         except (RunInterrupted, RunHandedOverError):
             raise
         except AgentError as error:
-            return await self.run.record(entries.ModelFailed(at=self.run.clock.now(), error=error))
+            now, partial = self.run.clock.now(), "" if step.compaction else self._cut_off(error)
+            return await self.run.record(entries.ModelFailed(at=now, error=error, partial_text=partial))
         except Exception as error:  # noqa: BLE001 - a client from elsewhere may raise anything (promise P8)
             log_failure(logging.WARNING, "client_failed", error, self.run.ids)
             return await self.run.record(entries.ModelFailed(at=self.run.clock.now(), error=_foreign(error)))
@@ -165,6 +168,16 @@ class Driver(Generic[T]):
         if self._hooks is None or step.compaction:
             return await self.run.record(entries.ModelReplied(at=self.run.clock.now(), response=response))
         return await self.run.record(await self._review_response(response))
+
+    def _cut_off(self, error: AgentError) -> str:
+        """What had arrived of an answer that broke off, without secrets; nothing that hooks would have to see first.
+
+        It is the client's account of it, since a key that comes in pieces can be hidden only in the whole.
+        """
+        if not isinstance(error, StreamingError) or (self._hooks is not None and self._hooks.see_answers):
+            return ""
+        said = (message.content for message in error.partial_messages if isinstance(message, Message))
+        return redact_text("".join(said))
 
     async def _review_request(self, step: CallModel) -> Entry | None:
         """What the hooks decide about a request; they are asked once about the conversation as it stands."""

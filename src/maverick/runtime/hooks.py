@@ -132,6 +132,11 @@ class HookChain:
         self.after_tool = _that_override("after_tool", hooks)
         """The hooks that want to see results."""
 
+    @property
+    def see_answers(self) -> bool:
+        """Whether any of them wants to see answers."""
+        return bool(self._after_model)
+
     async def review_request(
         self, run: Run[Any], step: CallModel, ctx: ToolContext[Any]
     ) -> RequestReviewed | None:
