@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from maverick.chat.matching import KNOWN_TASKS, is_about
+from maverick.chat.matching import KNOWN_TASKS
 from maverick.chat.offline.corrections import ABOUT, TO_COME, follow_up, is_taken_back, revised
 from maverick.chat.offline.dates import find_date, one_date, take_timing, when_last, without_old_date
+from maverick.chat.offline.doubts import is_doubtful, is_left_out
 from maverick.chat.offline.grammar import clauses, is_question, read_sentence, small_talk
 from maverick.chat.offline.mentions import mark
 from maverick.chat.offline.statements import read_statement
@@ -144,7 +145,7 @@ def read(said: str, answered: str, today: date) -> Reading:
         elif small_talk(sentence) is None:
             found = _sentence(sentence, about, today)
             is_remark = not found.calls and _is_remark(sentence, today)
-            is_certain = is_certain and not _is_left_out(found.calls, sentence, today)
+            is_certain = is_certain and not is_left_out(found.calls, sentence, today)
             is_certain = is_certain and (found.is_certain or is_remark or not (calls or found.calls))
             calls = _merged(calls, found.calls)
             about = _said_of(found.calls) or (found.topic and f"Updated! '{found.topic}'{TO_COME}") or about
@@ -152,26 +153,10 @@ def read(said: str, answered: str, today: date) -> Reading:
         nothing = RequestedCall("add_task", {})
         calls = [call for call in calls if call != nothing]
     lists = [call for call in calls if call.tool_name == "list_tasks"]  # as they are after the changes
-    is_certain = is_certain and not _is_left_out(calls, whole, today)
+    is_certain = is_certain and not is_left_out(calls, whole, today)
     return Reading(
-        [*_changes(calls), *lists], is_certain and not any(_is_doubtful(call, said) for call in calls)
+        [*_changes(calls), *lists], is_certain and not any(is_doubtful(call, said) for call in calls)
     )
-
-
-def _is_left_out(calls: Sequence[RequestedCall], said: str, today: date) -> bool:
-    """Whether a task is added without a date or a priority, though there is one in what was said."""
-    given = {name for call in calls for name in call.arguments}
-    if not any(call.tool_name == "add_task" for call in calls):
-        return False
-    for call in calls:
-        said = said.replace(str(call.arguments.get("title", "")), "")
-    is_undated = not given & {"due_date", "postpone_days"}
-    if is_undated and (find_date(said, today) or re.search(r"\b\d{1,2}\.\d{1,2}\.", said)):
-        return True
-    return "priority" not in given and _GRADED.search(said) is not None
-
-
-_GRADED = pattern(r"\b(?:prio\w*|urgent\w*|asap|(?:on|as|it|that|make \w+) (?:high|low))\b")
 
 
 def _sentences(said: str) -> list[str]:
@@ -201,43 +186,6 @@ _IN_DOUBT = pattern(
 _ITEM = re.compile(r"\s*\n\s*(?:[-*•]|\d+[.)])\s*|(?<=\w)\s+[2-9]\)\s+")
 _FIRST_ITEM = re.compile(r"^([^\n]*?[^\n:]):?\s*\n\s*(?:[-*•]|1[.)])\s*")
 _THAT = pattern(r"\b(?:it|that|this)\b")
-
-
-def _is_doubtful(call: RequestedCall, said: str) -> bool:
-    """Whether a task gets a title that can hardly be one, or a date that can be read in two ways, or is there already."""
-    title = str(call.arguments.get("title", ""))
-    if not title or title in quoted(said):
-        return False
-    is_misdated = (
-        _DATED.search(title)
-        if "due_date" in call.arguments
-        else re.search(r"\d/\d", str(call.arguments.get("description", "")))
-    )
-    is_new = call.tool_name != "add_task" or (_ADDING.search(said) and not title.startswith("the "))
-    is_there = not is_new and any(
-        is_about(title, task.title) for task in KNOWN_TASKS.get() if not task.completed
-    )
-    is_told = _IS.search(title) and not begins_with_deed(title)
-    return bool(is_misdated or is_there or is_told or _NO_TITLE.search(title))
-
-
-_IS = pattern(r"\b(?:is|are|was|were|has|will)\b")
-_ADDING = pattern(r"\b(?:add|put|create|new|note|write|jot|stick|pop|throw|chuck|schedule)\b")
-_DATED = pattern(
-    r"\b(?:(?:on|by) (?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|the \d{1,2}(?:st|nd|rd|th))|tomorrow|(?:day|week|days|weeks) (?:before|after))\b"
-)
-
-
-_NO_TITLE = pattern(
-    r"(?<!\bMr)(?<!\bMs)(?<!\bDr)(?<!\bMrs)[.!?] +\w|\b(?:tasks?|to-?dos?|reminders?|deadline|due|priority|yesterday|already|my list|the list|please)\b|(?:^|\s)['\"“‘][^'\"”’]+['\"”’] +\w|: (?:i|we)\b|^(?:i|you|me|he|she|they)\b"
-    r"|\b(?:to|the|a|an|of|from|at|for|by|with|my|or|not|really|very|(?:by|until|since) last)$|\b(?:mark|make|set|move) (?:it|that|them)\b"
-    r"|^(?:and|or|but|to|of|another|is|are|not|what|when|which|who|how|why|if|whether|day before|day after)\b|, (?:no|not|but|actually|wait|sorry)\b"
-    r"|^(?:(?:new|next|another|first|last|this) )*(?:one|1|entry)(?: ?[:,]| -) |\b(?:forget to|remind (?:to )?me)\b|^(?:every|each|\d+(?:st|nd|rd|th) to)\b"
-    r"|^(?:note|description|comment|details?) (?:to|for) |\b(?:maybe|perhaps)\b|^(?:go|run|leave)(?:,|$)|^(?:admit|confess|say|be (?:nice|fine|honest))\b|[-,(] ?(?:high|medium|low|mon|tue|wed|thu|fri|sat|sun)\b"
-    r"|^(?:(?:put|pop|pencil|slot) (?:in|down)|add|need|wanna)\b|\b(?:and (?:add|put)|(?:need|have|got) to|gotta|at (?:half|quarter)|lol|haha|pls|plz|thanks|thx|um|uh)\b|\b(\w+) \1\b|^\w+ (?-i:it|them|those|these)\b|\b(?:new|another|other|different) one\b|\bthe \d{1,2}(?:st|nd|rd|th)\b(?! (?:birthday|anniversary|floor|century|edition)\b)|^(?:fine|ok(?:ay)?|good|great|best|better|enough|right|wrong|bad|nice)$|\b[ap]m$|^thing\b|\b(?:probably|preferably|ideally)\b|\b(?:hours?|days?|minutes?|weeks?) (?:before|earlier)$|^there(?:'s| is| are)\b|^\w+ me\b|\b(?-i:it) \w+s\b|(?<![£$€\d.])\b\d{1,2}[.:]\d{2}$"
-    r"|\( *\)|\b(?:too|as well)$|\b(?:can|could|would|will) you\b|^\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\band (?:stop|don't|do not|let|tell|then)\b|^(?:\w+ )?things?$"
-    r"|^(?:also|both|it|them|something|anything|stuff)\b|\bunless\b|\bif (?:i|it|it's|you|we|they|not|possible|needed|there)\b|\b(?:again|it|them)$|^usual$|[,;]| - |\b(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day(?!'s)|(?:next|this) (?:week|month)|high|low|prio|urgent|i|i'm|we|we're|he|she|they|but|because|starting)\b|\bboth$|\b(?:before|until|by|since) then\b|^(?:first|second|third|last|other|same) (?:one|task|item|thing)$|\b(?:instead of|at the latest|same (?:day|time|date|priority))\b|^(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day:"
-)
 
 
 def _changes(calls: Sequence[RequestedCall]) -> list[RequestedCall]:

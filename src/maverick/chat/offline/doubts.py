@@ -1,0 +1,78 @@
+"""What speaks against a reading: a title that can hardly be one, or something that was said and that nothing was made of.
+
+A change is made only if nothing does; else it is asked back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+
+from maverick.chat.matching import KNOWN_TASKS, is_about
+from maverick.chat.offline.dates import find_date
+from maverick.chat.offline.wording import begins_with_deed, pattern, quoted
+from maverick.providers.offline import RequestedCall
+
+_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_NO_TITLE: Mapping[str, str] = {
+    "more than one sentence": r"(?<!\bMr)(?<!\bMs)(?<!\bDr)(?<!\bMrs)[.!?] +\w|[,;]| - |: (?:i|we)\b|->|→|=|: ?add\b",
+    "a quotation and more": r"(?:^|\s)['\"“‘][^'\"”’]+['\"”’] +\w|\( *\)",
+    "words about the list": r"\b(?:tasks?|to-?dos?|reminders?|deadline|due|priority|prio|urgent|my list|the list)\b|[-,(] ?(?:high|medium|low)\b|\b(?:high|low)\b",
+    "an entry by its place": r"^(?:(?:new|next|another|first|last|this) )*(?:one|1|entry)(?: ?[:,]| -) |^(?:first|second|third|last|other|same) (?:one|task|item|thing)$"
+    r"|^(?:note|description|comment|details?) (?:to|for) |^new line\b",
+    "a request": r"\b(?:please|pls|plz|forget to|remind (?:to )?me|and (?:add|put|stop|don't|do not|let|tell|then)|(?:mark|make|set|move) (?:it|that|them)|(?:can|could|would|will) you)\b"
+    r"|^(?:(?:put|pop|pencil|slot) (?:in|down)|add|need|wanna)\b|^\w+ me\b",
+    "talk": r"\b(?:lol|haha|thanks|thx|um|uh|maybe|perhaps|probably|preferably|ideally|yesterday|already|instead of|unless|because|but)\b"
+    r"|^(?:admit|confess|say|be (?:nice|fine|honest))\b|^(?:fine|ok(?:ay)?|good|great|best|better|enough|right|wrong|bad|nice)$"
+    r"|, (?:no|not|but|actually|wait|sorry)\b|\bif (?:i|it|it's|you|we|they|not|possible|needed|there)\b|^there(?:'s| is| are)\b|\b(\w+) \1\b",
+    "somebody says": r"\b(?:i|i'm|we|we're|he|she|they)\b|^(?:you|me)\b|\b(?:need|have|got) to\b|\bgotta\b|^(?:his|her|their|its|your)\b",
+    "the beginning is missing": r"^(?:and|or|but|to|of|is|are|not|what|when|which|who|how|why|if|whether|also|both|it|them|every|each|another|\d+(?:st|nd|rd|th) to)\b",
+    "the end is missing": r"\b(?:to|the|a|an|of|from|at|for|by|with|my|or|not|really|very|too|as well|again|it|them|both|(?:by|until|since) last)$|^(?:go|run|leave)(?:,|$)",
+    "it says nothing": r"^(?:something|anything|stuff|thing)\b|^(?:\w+ )?things?$|^usual$|^\w+ (?-i:it|them|those|these)\b|\b(?-i:it) \w+s\b|\b(?:new|another|other|different) one\b"
+    r"|^\w+ one$|^(?!\w*[aeiouy])[a-z]{3,}(?:'s)?$",
+    "a date": rf"\b(?:today|tonight|tomorrow|starting|{_WEEKDAY})\b(?!'s)|\b(?:next|this) (?:week|month)\b|^(?:(?:next|this) )?{_WEEKDAY}:|[-,(] ?(?:mon|tue|wed|thu|fri|sat|sun)\b"
+    r"|\bthe \d{1,2}(?:st|nd|rd|th)\b(?! (?:birthday|anniversary|floor|century|edition)\b)|\b(?:before|until|by|since) then\b|\bat the latest\b"
+    r"|\b(?:on|by|until|till|before) the (?:\w+teenth|\w+tieth|\w+t[yh][- ]\w+|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth)\b"
+    r"|\bsame (?:day|time|date|priority)\b|^day (?:before|after)\b|\b(?:hours?|days?|minutes?|weeks?) (?:before|earlier)$",
+    "a time": r"\b[ap]m$|^\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\bat (?:half|quarter)\b|(?<![£$€\d.])\b\d{1,2}[.:]\d{2}$|\b(?:eod|cob)\b",
+}
+"""What a title does not have, by what that says of it."""
+_IS_NO_TITLE = [pattern(each) for each in _NO_TITLE.values()]
+_IS = pattern(r"\b(?:is|are|was|were|has|will)\b")
+_ADDING = pattern(r"\b(?:add|put|create|new|note|write|jot|stick|pop|throw|chuck|schedule)\b")
+_DATED = pattern(
+    rf"\b(?:(?:on|by) (?:{_WEEKDAY}|the \d{{1,2}}(?:st|nd|rd|th))|tomorrow|(?:day|week|days|weeks) (?:before|after))\b"
+)
+_GRADED = pattern(r"\b(?:prio\w*|urgent\w*|asap|(?:on|as|it|that|make \w+) (?:high|low))\b")
+
+
+def is_doubtful(call: RequestedCall, said: str) -> bool:
+    """Whether a task gets a title that can hardly be one, or a date that can be read in two ways, or is there already."""
+    title = str(call.arguments.get("title", ""))
+    if not title or title in quoted(said):
+        return False
+    is_misdated = (
+        _DATED.search(title)
+        if "due_date" in call.arguments
+        else re.search(r"\d/\d", str(call.arguments.get("description", "")))
+    )
+    is_new = call.tool_name != "add_task" or (_ADDING.search(said) and not title.startswith("the "))
+    is_there = not is_new and any(
+        is_about(title, task.title) for task in KNOWN_TASKS.get() if not task.completed
+    )
+    is_told = _IS.search(title) and not begins_with_deed(title)
+    return bool(is_misdated or is_there or is_told or any(each.search(title) for each in _IS_NO_TITLE))
+
+
+def is_left_out(calls: Sequence[RequestedCall], said: str, today: date) -> bool:
+    """Whether a task is added without a date, a priority or a number, though there is one in what was said."""
+    given = {name for call in calls for name in call.arguments}
+    if not any(call.tool_name == "add_task" for call in calls):
+        return False
+    for call in calls:
+        said = said.replace(str(call.arguments.get("title", "")), "")
+    is_undated = not given & {"due_date", "postpone_days"}
+    if is_undated and (find_date(said, today) or re.search(r"\b\d{1,2}\.\d{1,2}\.", said)):
+        return True
+    return "priority" not in given and _GRADED.search(said) is not None
