@@ -6,10 +6,17 @@ import re
 from datetime import date
 from typing import Any
 
-from maverick.chat.offline.dates import one_date, take_timing, without_old_date
+from maverick.chat.offline.dates import take_timing, without_old_date
 from maverick.chat.offline.grammar import is_question, read_sentence, small_talk
 from maverick.chat.offline.titles import retitled
-from maverick.chat.offline.wording import begins_with_deed, pattern, plain_end, plain_request, take_priority
+from maverick.chat.offline.wording import (
+    begins_with_deed,
+    pattern,
+    plain_end,
+    plain_request,
+    take_priority,
+    word_set,
+)
 from maverick.providers.offline import RequestedCall
 
 ABOUT = re.compile(
@@ -48,13 +55,10 @@ _IS_FINE = pattern(
 )
 _BESIDE = pattern(r"(?:the |a |one )?(?P<unit>day|week) (?:after|later|(?P<before>before|earlier|sooner))")
 _GRADE = pattern(r"^(high|medium|normal|low)$")
-_REGRET = frozenset(("oops", "whoops", "wrong", "incorrect", "mistake", "bad", "not", "isn't", "wasn't"))
-_REGRETTING = _REGRET | frozenset(
-    re.findall(
-        r"[\w']+",
-        "oh ah dear bother damn my apologies sorry pardon no that that's it it's is was the a one i what meant said wanted "
-        "actually yet right correct done hang on wait",
-    )
+_REGRET = word_set("oops whoops wrong incorrect mistake bad not isn't wasn't")
+_REGRETTING = _REGRET | word_set(
+    "oh ah dear bother damn my apologies sorry pardon no that that's it it's is was the a one i what meant said wanted "
+    "actually yet right correct done hang on wait"
 )
 """The words in which a change is said to have been a mistake, and nothing more."""
 _NOT_SO = pattern(
@@ -99,14 +103,18 @@ def follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | No
     titles = [title for call in titles_changed(answered) for title in call]
     if change := revised(said, answered, today):
         return change
-    more = re.fullmatch(
-        r"(?:oh,? )?(?:and|also|plus|and also) (?P<what>(?!\d+$).+)", plain_end(said), re.IGNORECASE
-    )
+    more = _MORE.fullmatch(said.strip(" .!"))
+    what = plain_end(more["what"] or more["too"]) if more else ""
     again = {"Got": "add", "Great": "complete"}.get(answered.partition(" ")[0].rstrip("!"))
-    is_name = more is not None and titles and _NAME.fullmatch(more["what"]) and begins_with_deed(titles[-1])
-    if more is not None and again and not is_name and read_sentence(more["what"], answered, today) is None:
-        return read_sentence(f"{again} {more['what']}", "", today)
+    is_name = titles and _NAME.fullmatch(what) and begins_with_deed(titles[-1])
+    if what and again and not is_name and read_sentence(what, answered, today) is None:
+        return read_sentence(f"{again} {what}", "", today)
     return _retitled(said, about["task"] or about["undated"], answered, today) if len(titles) < 2 else None
+
+
+_MORE = pattern(
+    r"(?:oh,? )?(?:and|also|plus|and also) (?P<what>(?!\d+$).+)|(?P<too>[\w' ]+?),? (?:too|as well)(?:,? please)?"
+)
 
 
 def _is_regretted(said: str, answered: str) -> bool:
@@ -152,7 +160,7 @@ def revised(said: str, answered: str, today: date) -> list[RequestedCall] | None
     if _EVENT.match(correction) and begins_with_deed(titles[0]) and not HESITATION.match(said):
         return None
     change: dict[str, Any] = {}
-    for clause in _CLAUSE.split(without_old_date(one_date(correction))):
+    for clause in _CLAUSE.split(without_old_date(correction)):
         if values := _values(clause, today):
             change |= values
         elif not change or not _WHY.fullmatch(clause):

@@ -9,12 +9,10 @@ from datetime import date, timedelta
 from functools import cache
 from typing import NamedTuple
 
-from maverick.chat.offline.wording import pattern
+from maverick.chat.offline.wording import COUNTS, ORDINALS, pattern
 
 _DAYS = [day.lower() for day in calendar.day_name]
 _MONTHS = [month.lower() for month in calendar.month_name[1:]]
-COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_NTHS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _DAY = "|".join(_DAYS)
 _MONTH = "|".join(rf"{month}|{month[:3]}" for month in _MONTHS)
 _COUNT = "|".join((r"\d{1,3}", "an?", "another", "a couple of", *COUNTS))
@@ -23,8 +21,9 @@ _NO_ARTICLE = r"(?<!\bthe )(?<!\bsome )(?<!\ba )(?<!\bof )(?<!\bin )"
 _NO_NAME = (
     r"(?=\s*(?:$|[,.!?;]|at \d|\d+ ?[ap]m|instead|please|morning|afternoon|evening|night|am|pm|lunchtime))"
 )
+_NAMED = rf"(?:(?:(?:next|this|coming) )?(?P<day>{_DAY}|{_SHORT_DAY}),? (?:the )?)?"
 _UNIT = r"(?:day|week|month|fortnight)s?"
-_NTH = rf"\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(_NTHS)}"
+_NTH = rf"\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(ORDINALS)}"
 _REPEATED = pattern(
     rf"(?:^|,?\s+)(?:daily|(?:bi-?)?weekly|monthly|yearly|annually|(?:on )?(?:weekdays|weekends|(?:{_DAY})s)|(?:once|twice|{_COUNT} times) an? \w+"
     rf"|(?:every|each) (?:{_NTH})(?: (?:day )?of (?:the|each|every) month)?(?=\s*(?:$|[,.]|\bto\b))"
@@ -38,7 +37,7 @@ _CLOCK = r"(?:\d{1,2}(?:[:.]\d{2})?\s*(?:-|–|to)\s*)?(?:(?:\d{1,2}(?:[:.]\d{2}
 _ADDRESS = rf"\s+(?!(?:on|by|and|or|with|for|from|to|about|in|at|so|but|because|if|then|please|sharp|every|each|this|next|the|to(?:day|morrow|night)|daily|{_DAY}|{_SHORT_DAY}|{_MONTH})\b)[a-z]"
 """What follows a number that is no hour: "at 12 Elm Street"."""
 _TIME = pattern(
-    rf"(?:^|,?\s+)(?:(?:at|around|about|before|after|by|from|between|at around|at about)\s+|@\s*)?(?:{_CLOCK}|(?:(?<=\bat )|(?<=@)|(?<=\bat around )|(?<=\bat about )){_HOUR}(?!{_ADDRESS})|{_NUMBER}ish|(?:half|quarter) (?:past|to) {_NUMBER}|noon(?:ish)?|midnight|first thing"
+    rf"(?:^|,?\s+)(?:(?:at|around|about|before|after|by|from|for|between|at around|at about)\s+|@\s*)?(?:{_CLOCK}|(?:(?<=\bat )|(?<=@)|(?<=\bat around )|(?<=\bat about )){_HOUR}(?!{_ADDRESS})|{_NUMBER}ish|(?:half|quarter) (?:past|to) {_NUMBER}|noon(?:ish)?|midnight|first thing"
     r"|(?:(?<=\bat )|(?<=before )|(?<=after ))(?:lunch(?:time)?|dinner(?:time)?|breakfast)|(?:(?<=before )|(?<=after ))(?:work|school)"
     rf"|in the (?:morning|afternoon|evening)|in (?:half an hour|(?:{_COUNT}) (?:hour|minute)s?))(?=\s|,|$)"
 )
@@ -47,7 +46,7 @@ _VAGUE = pattern(
     r"|(?:on |by )?\d{1,2}/\d{1,2}(?:/\d{2,4})?|sometime|someday|soon|eventually|at some point|later|no (?:rush|hurry)|(?:with )?no (?:particular |specific |fixed )?(?:due )?(?:date|deadline)(?: yet)?|whenever(?: i can| you can| possible)?)(?=\s|,|$)"
 )
 """Times that are no date."""
-_BEFORE = r"(?:,?\s*\b(?:(?:which|that) is\s+)?(?:due|deadline|by|on|for|until|till|before|at|starting|beginning|from)(?:\s+(?:by|on|at|before|from))?(?:\s+the)?\s+|,?\s*\bin\s+(?=(?:next )?(?:mon|tues|wednes|thurs|fri|satur|sun)day\b)|,?\s*\b(?:the\s+(?=\w+day\b|\d))?)"
+_BEFORE = r"(?:,?\s*\b(?:(?:which|that) is\s+)?(?:due|deadline(?: is|:)?|by|on|for|until|till|before|at|starting|beginning|from)(?:\s+(?:by|on|at|before|from))?(?:\s+the)?\s+|,?\s*\bin\s+(?=(?:next )?(?:mon|tues|wednes|thurs|fri|satur|sun)day\b)|,?\s*\b(?:the\s+(?=\w+day\b|\d))?)"
 
 
 class Timing(NamedTuple):
@@ -119,14 +118,6 @@ _OLD_DATE = pattern(
 )
 _FROM_DATE = pattern(rf"(?<=\w) from {_SOME_DAY}(?= (?:to|until|till)\b)")
 _MOVES = pattern(r"\b(?:move|push|shift|reschedule|change|postpone|bring|bump|put)\b")
-_DATED_DAY = pattern(
-    rf"\b(?:(?:on|next|this) )*(?:{_DAY}),? (?:the )?(?=(?P<nth>{_NTH})\b|\d{{1,2}} (?:of )?(?:{_MONTH})\b|(?:{_MONTH}) \d)"
-)
-
-
-def one_date(text: str) -> str:
-    """A text in which "Thursday, March 19" is one date, not two."""
-    return _DATED_DAY.sub(lambda found: "on the " if found["nth"] else "on ", text)
 
 
 class Span(NamedTuple):
@@ -257,20 +248,27 @@ def _months_on(today: date, number: int) -> date:
 
 def _number(nth: str) -> int:
     """Which day of a month "the 3rd" or "the third" is."""
-    return _NTHS.index(nth.lower()) + 1 if nth.lower() in _NTHS else int(re.sub(r"\D", "", nth))
+    return ORDINALS.index(nth.lower()) + 1 if nth.lower() in ORDINALS else int(re.sub(r"\D", "", nth))
 
 
 def _numeric(match: re.Match[str], today: date) -> date | None:
     """A date in numbers, if only one of them can be the month."""
-    one, two, year = int(match["one"]), int(match["two"]), match["year"]
+    one, two = int(match["one"]), int(match["two"])
     day, month = max(one, two), min(one, two)
-    if day <= 12 and one != two:
-        return None
+    return None if day <= 12 and one != two else _coming(day, month, match["year"], today)
+
+
+def _coming(day: int, month: int, year: str | None, today: date) -> date | None:
+    """The date in that year, or else the next one."""
     try:
         found = date(int(year) if year else today.year, month, day)
     except ValueError:
         return None
     return found if year or found >= today else found.replace(year=found.year + 1)
+
+
+def _month(match: re.Match[str]) -> int:
+    return next(n for n, name in enumerate(_MONTHS, start=1) if name.startswith(match["month"].lower()[:3]))
 
 
 def _week_after(match: re.Match[str], today: date) -> date:
@@ -291,14 +289,13 @@ def _weekend(match: re.Match[str], today: date) -> date:
 
 
 def _month_day(match: re.Match[str], today: date) -> date | None:
-    month = next(n for n, name in enumerate(_MONTHS, start=1) if name.startswith(match["month"].lower()[:3]))
-    day = _number(match["number"])
-    year = match.groupdict().get("year")
-    try:
-        found = date(int(year) if year else today.year, month, day)
-    except ValueError:
-        return None
-    return found if year or found >= today else found.replace(year=found.year + 1)
+    return _if_named(match, _coming(_number(match["number"]), _month(match), match["year"], today))
+
+
+def _if_named(match: re.Match[str], found: date | None) -> date | None:
+    """A date, if it is on the day of the week that is said with it."""
+    named = (match["day"] or "").lower()[:3]
+    return found if found and _DAYS[found.weekday()].startswith(named) else None
 
 
 def _day_of_month(match: re.Match[str], today: date) -> date | None:
@@ -310,17 +307,22 @@ def _day_of_month(match: re.Match[str], today: date) -> date | None:
     return None
 
 
+def _weekday_of_month(match: re.Match[str], today: date) -> date | None:
+    """A day by its name and its number: "Wed 11"."""
+    return _if_named(match, _day_of_month(match, today))
+
+
 def _of_next_month(match: re.Match[str], today: date) -> date | None:
     return _day_of_month(match, _months_on(today.replace(day=1), 1))
 
 
 def _before_month(match: re.Match[str], today: date) -> date:
-    month = next(n for n, name in enumerate(_MONTHS, start=1) if name.startswith(match["month"].lower()[:3]))
+    month = _month(match)
     return date(today.year + (month <= today.month), month, 1) - timedelta(days=1)
 
 
 def _last_of_month(match: re.Match[str], today: date) -> date:
-    month = next(n for n, name in enumerate(_MONTHS, start=1) if name.startswith(match["month"].lower()[:3]))
+    month = _month(match)
     year = today.year + (month < today.month)
     return date(year, month, calendar.monthrange(year, month)[1])
 
@@ -346,12 +348,16 @@ _FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
         _numeric,
     ),
     (
-        rf"(?P<number>\d{{1,2}}|{_NTH}) (?:of )?(?P<month>{_MONTH})(?:,? (?P<year>\d{{4}}))?",
+        rf"{_NAMED}(?P<number>\d{{1,2}}|{_NTH}) (?:of )?(?P<month>{_MONTH})(?:,? (?P<year>\d{{4}}))?",
         _month_day,
     ),
     (
-        rf"(?P<month>{_MONTH}) (?:the )?(?P<number>\d{{1,2}}(?:st|nd|rd|th)?)(?:,? (?P<year>\d{{4}}))?",
+        rf"{_NAMED}(?P<month>{_MONTH}) (?:the )?(?P<number>\d{{1,2}}(?:st|nd|rd|th)?)(?:,? (?P<year>\d{{4}}))?",
         _month_day,
+    ),
+    (
+        rf"(?P<day>{_DAY}|{_SHORT_DAY}),? (?:the )?(?P<number>{_NTH}|\d{{1,2}})(?!\s*(?:[ap]m|o'clock|[:.-]\d))",
+        _weekday_of_month,
     ),
     (rf"(?P<count>{_COUNT}) (?P<unit>{_UNIT}) from (?:now|today)", _counted),
     (rf"(?P<count>{_COUNT}) (?P<unit>{_UNIT}) (?:from|after|on) (?P<day>{_DAY}|tomorrow)", _counted_from),
@@ -364,7 +370,7 @@ _FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
         rf"(?:(?:later )?today|tonight|this (?:morning|afternoon|evening)|(?:(?:the )?end of (?:the )?day|eod|cob)(?! (?:on )?(?:{_DAY})))",
         _in_days(0),
     ),
-    (rf"in (?P<count>{_COUNT}) (?P<unit>{_UNIT})(?:['’]? time)?", _counted),
+    (rf"(?:with)?in (?P<count>{_COUNT}) (?P<unit>{_UNIT})(?:['’]? time)?", _counted),
     (r"(?:the )?end of (?:the |this |(?P<next>next ))?week", _end_of_week),
     (r"(?:the )?(?:end|last day) of (?:the |this |(?P<next>next ))?month", _end_of_month),
     (rf"(?:the )?(?P<number>{_NTH}) (?:day )?of next month", _of_next_month),

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 
 from maverick.chat.matching import KNOWN_TASKS, is_about
-from maverick.chat.offline.dates import find_date
-from maverick.chat.offline.wording import begins_with_deed, pattern, quoted
+from maverick.chat.offline.dates import find_date, take_all
+from maverick.chat.offline.wording import begins_with_deed, pattern, quoted, take_priority
 from maverick.providers.offline import RequestedCall
 
 _WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?:[a-z]{2,})?\b"
 _NO_TITLE: Mapping[str, str] = {
     "more than one sentence": r"(?<!\bMr)(?<!\bMs)(?<!\bDr)(?<!\bMrs)[.!?] +\w|[,;]| - |: (?:i|we)\b|->|→|=|: ?add\b",
     "a quotation and more": r"(?:^|\s)['\"“‘][^'\"”’]+['\"”’] +\w|\( *\)",
@@ -23,7 +24,7 @@ _NO_TITLE: Mapping[str, str] = {
     r"|^(?:note|description|comment|details?) (?:to|for) |^new line\b",
     "a request": r"\b(?:please|pls|plz|forget to|remind (?:to )?me|and (?:add|put|stop|don't|do not|let|tell|then)|(?:mark|make|set|move) (?:it|that|them)|(?:can|could|would|will) you)\b"
     r"|^(?:(?:put|pop|pencil|slot) (?:in|down)|add|need|wanna)\b|^\w+ me\b",
-    "talk": r"\b(?:lol|haha|thanks|thx|um|uh|maybe|perhaps|probably|preferably|ideally|yesterday|already|instead of|unless|because|but)\b"
+    "talk": r"\b(?:lol|haha|thanks|thx|um|uh|maybe|perhaps|probably|preferably|ideally|yesterday|already|instead of|unless|because|but|don't|or)\b"
     r"|^(?:admit|confess|say|be (?:nice|fine|honest))\b|^(?:fine|ok(?:ay)?|good|great|best|better|enough|right|wrong|bad|nice)$"
     r"|, (?:no|not|but|actually|wait|sorry)\b|\bif (?:i|it|it's|you|we|they|not|possible|needed|there)\b|^there(?:'s| is| are)\b|\b(\w+) \1\b",
     "somebody says": r"\b(?:i|i'm|we|we're|he|she|they)\b|^(?:you|me)\b|\b(?:need|have|got) to\b|\bgotta\b|^(?:his|her|their|its|your)\b",
@@ -35,6 +36,8 @@ _NO_TITLE: Mapping[str, str] = {
     r"|\bthe \d{1,2}(?:st|nd|rd|th)\b(?! (?:birthday|anniversary|floor|century|edition)\b)|\b(?:before|until|by|since) then\b|\bat the latest\b"
     r"|\b(?:on|by|until|till|before) the (?:\w+teenth|\w+tieth|\w+t[yh][- ]\w+|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth)\b"
     r"|\bsame (?:day|time|date|priority)\b|^day (?:before|after)\b|\b(?:hours?|days?|minutes?|weeks?) (?:before|earlier)$",
+    "a day of a month": rf"\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}|\b{_MONTH} \d{{1,2}}\b",
+    "how often, or how long": r"^(?:days?|weeks?|months?|hours?|minutes?)\b|\bwithin \d|\b(?:every|each) \w|\b(?:once|twice|times) an? (?:day|week|month|year)\b",
     "a time": r"\b[ap]m$|^\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\bat (?:half|quarter)\b|(?<![£$€\d.])\b\d{1,2}[.:]\d{2}$|\b(?:eod|cob)\b",
 }
 """What a title does not have, by what that says of it."""
@@ -44,6 +47,7 @@ _ADDING = pattern(r"\b(?:add|put|create|new|note|write|jot|stick|pop|throw|chuck
 _DATED = pattern(
     rf"\b(?:(?:on|by) (?:{_WEEKDAY}|the \d{{1,2}}(?:st|nd|rd|th))|tomorrow|(?:day|week|days|weeks) (?:before|after))\b"
 )
+_TWO_TIMES = pattern(r"\bat \d.*\bat \d")
 _GRADED = pattern(r"\b(?:prio\w*|urgent\w*|asap|(?:on|as|it|that|make \w+) (?:high|low))\b")
 
 
@@ -52,7 +56,7 @@ def is_doubtful(call: RequestedCall, said: str) -> bool:
     title = str(call.arguments.get("title", ""))
     if not title or title in quoted(said):
         return False
-    is_misdated = (
+    is_misdated = _TWO_TIMES.search(str(call.arguments.get("description", ""))) or (
         _DATED.search(title)
         if "due_date" in call.arguments
         else re.search(r"\d/\d", str(call.arguments.get("description", "")))
@@ -70,9 +74,17 @@ def is_left_out(calls: Sequence[RequestedCall], said: str, today: date) -> bool:
     given = {name for call in calls for name in call.arguments}
     if not any(call.tool_name == "add_task" for call in calls):
         return False
+    numbers = _numbers(_COUNTING.sub("", take_all(take_priority(said)[1], today)[2]))
     for call in calls:
         said = said.replace(str(call.arguments.get("title", "")), "")
-    is_undated = not given & {"due_date", "postpone_days"}
-    if is_undated and (find_date(said, today) or re.search(r"\b\d{1,2}\.\d{1,2}\.", said)):
+        numbers -= _numbers(" ".join(map(str, call.arguments.values())))
+    if numbers or (not given & {"due_date", "postpone_days"} and find_date(said, today)):
         return True
     return "priority" not in given and _GRADED.search(said) is not None
+
+
+def _numbers(text: str) -> set[int]:
+    return {int(number) for number in re.findall(r"\d+", text)}
+
+
+_COUNTING = pattern(r"\b\d[.)](?= )|\b\d (?:more |new )?(?:things|tasks|items|todos|reminders|jobs)\b")

@@ -13,8 +13,9 @@ from functools import cache
 from msgspec.structs import replace
 
 from maverick.chat.matching import BASE_FORMS
+from maverick.chat.offline.additions import Heard
 from maverick.chat.offline.dates import find_date, take_timing, when_last
-from maverick.chat.offline.readings import READERS, Heard
+from maverick.chat.offline.readings import READERS
 from maverick.chat.offline.wording import (
     corrected,
     pattern,
@@ -84,10 +85,13 @@ def _command_in(text: str, today: date) -> str:
     if found[2]:
         # How often was not understood, or it would not stand before the request any more.
         return "" if re.match(r"(?:every|each)\b", text, re.IGNORECASE) else found[2]
-    if _UNTIMED.match(found[1]) and not find_date(found[1], today):
+    if UNTIMED.match(found[1]) and not find_date(found[1], today):
         timing = take_timing(text[: found.start(1)], today)
-        if timing.note or find_date(text[: found.start(1)], today):
+        day = find_date(text[: found.start(1)], today)
+        if timing.note or (day and not OBLIGED.search(text[: found.start(1)])):
             return ""  # it was said before when
+        if day:
+            return f"{found[1]} by {day}"
     about = _ABOUT.match(text[: found.start(1)])
     named = about and (about["thing"] or about["lacking"])
     return re.sub(r"\b(?:it|that|them)\b", named, found[1], count=1) if named else found[1]
@@ -113,17 +117,19 @@ _ASKS = pattern(
     r"do (?:i|we|you|they)|will (?:i|we|it)|if|whether|(?:remind|tell) me (?:what|when|which|who|how|if|whether))\b|.*, (?:is|are|was|were|did|have|has|do|does)n't (?:it|they|i|we)$"
 )
 _ASKS_FOR = pattern(
-    r"(?:wait[,.! ]+)*(?:can|could|would|will) (?:you|u|we|i)\b|.*\b(?:please|pls|(?:can|could|would|will) you)\b|(?:can|could) .+ be \w+ed\b|let(?:'s| me)\b"
+    r"(?:wait[,.! ]+)*(?:can|could|would|will) (?:you|u|we|i|it be possible)\b|.*\b(?:please|pls|(?:can|could|would|will) you)\b|(?:can|could) .+ be \w+ed\b|let(?:'s| me)\b"
 )
 _COMMANDS = re.findall(
     r"\w+", "add remind remember delete remove complete mark finish show rename postpone reschedule"
 )
 _VERBS = "add|delete|remove|complete|mark|tick|check|cross|show|list|rename|undo|remind|move|set|make|clear|close|put|stick|bump|push|take|reopen"
 _COMMAND = pattern(
-    rf".*[,;:.!-]\s*(?:so |and |please |pls |just |you can |(?:can|could|would|will) you )*((?:{_VERBS}|scrap|drop|cancel|postpone|reschedule)\b.+)"
+    rf".*(?:[,;:.!-]\s*(?:so |and |please |pls |just |you can |(?:can|could|would|will) you )*|\s(?:can|could|would|will) you (?:please |just )*)"
+    rf"((?:{_VERBS}|scrap|drop|cancel|postpone|reschedule)\b.+)"
     r"|(?!.*\b(?!(?:you|i|we)\b)\w+(?:'ll| will| always| usually| has to| should| must)(?: \w+)? remind)(?!.*(?:\bno|\bnot|n't|\bnever|\bstop|\bdid|\bwhy)\b.*\bremind).*?\b(remind me (?:to|about|of|that)\b.+)"
 )
-_UNTIMED = pattern(r"(?:add|put|stick|note)\b")
+OBLIGED = pattern(r"\b(?:i|we) (?:need|have|must|got) to\b|\bgotta\b")
+UNTIMED = pattern(r"(?:add|put|stick|note)\b")
 _REMARK = pattern(
     r"(?<=\w), (?:because|since|we|i|i'm|we're|he|she|they|there|there's|it's)\b"
     r"(?!.*\b(?:\w+n't|not|no|but|if|unless|think|guess|hope|maybe|probably|almost|should|need|must|have to|will|later|still)\b).+$"
@@ -236,6 +242,7 @@ look_up:        (do i have|have i got|is there|are there|what about|how about|an
 look_up:        (find|search|search for|look for|look up|where is|where's) {task}
 list:           [my ](tasks?|to-?dos?|list|to-?do list)[ (due|for|with|without) (?!.*(:| (-|–) )).+]
 list:           (show|list|display|view|see|print|read|give|tell|find)[ me][ all| again]\b.*
+list:           (all|everything)[ [of ](my|the)][ {tasks}]
 list:           [remind me ](what|which|how many|when)\b.*
 list:           [is there |are there |is |are |do i have |have i [got ]|did i ](any|any ?thing|something)\b.*
 list:           [all |my |only |just ][the |my ]{state}\b.*{tasks}

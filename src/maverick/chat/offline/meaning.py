@@ -18,7 +18,9 @@ from maverick.chat.offline.corrections import (
     taken_back,
     titles_changed,
 )
-from maverick.chat.offline.dates import take_timing
+from maverick.chat.offline.cues import GUARD
+from maverick.chat.offline.dates import take_all, take_timing
+from maverick.chat.offline.doubts import is_doubtful
 from maverick.chat.offline.grammar import Kind, small_talk
 from maverick.chat.offline.mentions import mark
 from maverick.chat.offline.requests import read, understand
@@ -30,6 +32,7 @@ from maverick.chat.offline.wording import (
     plain_request,
     quoted,
     spelt,
+    without_chatter,
 )
 from maverick.providers.offline import RequestedCall
 
@@ -79,9 +82,9 @@ _TO_US = pattern(r"(?:do|did|are|have|would|will|can|could) you\b|(?:what|who|ho
 """How a question to the assistant begins: it is no task."""
 _IS_COMMAND = pattern(r"(?:change|set|update|move|rename|make (?:the|my|it)) ")
 _QUESTIONS: Mapping[str, str] = {
-    "add_task": "Shall I add '{title}' to your list?",
-    "complete_task": "Shall I mark '{task}' as complete?",
-    "update_task": "Shall I change '{task}'?",
+    "add_task": "add '{title}' to your list",
+    "complete_task": "mark '{task}' as complete",
+    "update_task": "change '{task}'",
 }
 _ASKED_TITLE = "Could you provide more details about what the task is?"
 _ASKED_TASK = "Could you provide more details about which task you mean?"
@@ -109,7 +112,9 @@ def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meani
         or _put_right(said, answered, today)
         or _other_task(said, answered, said_before, today)
         or _request(said, answered, today)
+        or _redated(said, answered, today)
         or (_objection(said, answered) if HESITATION.match(said) else None)
+        or _errand(said, answered, today)
         or _asked_back(said, answered, today)
         or _objection(said, answered)
         or Meaning(Kind.UNSUPPORTED)
@@ -199,6 +204,23 @@ def _without(
     return [RequestedCall("undo_last_change", {"about": title}) for title in reversed(wrong)]
 
 
+def _redated(said: str, answered: str, today: date) -> Meaning | None:
+    """Another day for what was just changed, said with a reason: "sorry, her train comes on Sunday"."""
+    changed = [title for titles in titles_changed(answered) for title in titles]
+    meant = HESITATION.sub("", said)
+    days = take_all(meant, today)[0]
+    is_meant = meant != said or _FOR_IT.search(said)
+    is_plain = is_meant and not (said.endswith("?") or _OBJECTS.search(meant) or GUARD.search(meant))
+    if not (is_plain and len(days) == len(changed) == 1) or answered.startswith(("Great!", "I've")):
+        return None
+    return Meaning(
+        Kind.REQUEST, [RequestedCall("update_task", {"task": changed[0], "due_date": days[0].isoformat()})]
+    )
+
+
+_FOR_IT = pattern(r"\b(?:due|deadline|(?:change|move|update|set|put|make) (?:it|that))\b")
+
+
 def _small_talk(said: str, answered: str) -> Meaning | None:
     kind = small_talk(said)
     if kind is None:
@@ -233,15 +255,17 @@ def _asked_back(said: str, answered: str, today: date) -> Meaning | None:
     guess = _guess(said, answered, today)
     if len(guess) == 1 and guess[0].tool_name == "delete_task":  # the tool asks itself
         return None if _OBJECTS.search(said) else Meaning(Kind.REQUEST, guess)
-    question = _QUESTIONS.get(guess[0].tool_name) if len(guess) == 1 else None
-    if question is None:
-        return None
-    named = {"title": "", "task": "", **guess[0].arguments}
-    return (
-        Meaning(Kind.UNSURE, words=question.format_map(named))
-        if named["title"] or named["task"] not in ("", "it")
-        else None
-    )
+    asked = [
+        _QUESTIONS[call.tool_name].format_map({"title": "", "task": "", **call.arguments})
+        for call in guess
+        if call.tool_name in _QUESTIONS
+    ]
+    is_clear = asked and len(asked) == len(guess) and not any(_NAMELESS.search(each) for each in asked)
+    is_clear = is_clear and (len(guess) < 2 or not any(is_doubtful(call, said) for call in guess))
+    return Meaning(Kind.UNSURE, words=f"Shall I {' and '.join(asked)}?") if is_clear else None
+
+
+_NAMELESS = re.compile(r" '(?:it)?'(?!\w)")
 
 
 def _guess(said: str, answered: str, today: date) -> Sequence[RequestedCall]:
@@ -263,6 +287,25 @@ def _guess(said: str, answered: str, today: date) -> Sequence[RequestedCall]:
     if certain == plain_request(said):
         certain = _SOMEBODY.sub("I ", certain, count=1)
     return understand(certain, answered, today) or () if certain != plain_request(said) else ()
+
+
+def _errand(said: str, answered: str, today: date) -> Meaning | None:
+    """What is to be done, if nobody would ask it of us and nothing else can be made of it: "wash the curtains"."""
+    added: list[RequestedCall] = []
+    for line in said.splitlines():
+        text = plain_end(without_chatter(line))
+        is_ours = _OURS.match(text) or mark(text, answered, KNOWN_TASKS.get(), today).mentions
+        if " " not in text or not begins_with_deed(text) or is_ours or read(line, answered, today).calls:
+            return None
+        added += understand(f"add {text}", "", today) or [RequestedCall("add_task", {})]
+    is_clear = all("title" in call.arguments for call in added) and not said.endswith("?")
+    return Meaning(Kind.REQUEST, added) if is_clear else None
+
+
+_OURS = pattern(
+    r"(?:call|phone|ring|contact|book|order|reserve|send|email|mail|message|text|write|draft|draw|play|translate|find|show|look|research|check|open|start|switch|set|run|help|give|change|update|"
+    r"cancel|clear|finish|decide|do|try|test|plan|schedule|discuss|talk|speak|reply|make (?:it|that|the|my|a (?:list|joke|poem|song|plan))|put|go|drop|bring|take)\b"
+)
 
 
 def _is_dated(text: str, today: date) -> bool:

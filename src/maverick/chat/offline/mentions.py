@@ -9,21 +9,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from maverick.chat.matching import BASE_FORMS, is_same_word, meaningful, plain_word
 from maverick.chat.offline.dates import find_date
-from maverick.chat.offline.wording import begins_with_deed, listed, pattern, places
+from maverick.chat.offline.wording import (
+    NUMBERED,
+    begins_with_deed,
+    listed,
+    mentioned,
+    pattern,
+    places,
+    word_set,
+)
 
 if TYPE_CHECKING:  # the offline model does without a database
     from maverick.chat.tables import Task
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_LINKS = frozenset(
-    ("a", "an", "the", "my", "our", "to", "of", "about", "with", "for", "on", "in", "from", "re")
-)
+_LINKS = word_set("a an the my our to of about with for on in from re")
 """Words that may stand between those of a title."""
-_NOUNS = frozenset(
-    re.findall(
-        r"\w+",
-        "task tasks item todo thing things stuff one ones call appointment email mail payment trip reminder",
-    )
+_NOUNS = word_set(
+    "task tasks item todo thing things stuff one ones call appointment email mail payment trip reminder"
 )
 """Words that say what kind of thing a task is, behind its own."""
 
@@ -61,7 +64,11 @@ def mark(said: str, answered: str, tasks: Sequence[Task], today: date) -> Marked
             text += f"{said[at : each.start]}§{len(mentions)}"
             mentions.append(Mention(each.tasks, said[each.start : each.end], each.is_clear))
             at = each.end
-    return _joined(text + said[at:], mentions)
+    return _joined(_KIND.sub("", text + said[at:]), mentions)
+
+
+_KIND = pattern(r"\b(?:call|e-?mail|message|trip|visit|payment) (?:to|with) (?:the |my )?(?=§)")
+"""What kind of thing a task is, before its name: "the email to Anna"."""
 
 
 _TOGETHER = pattern(
@@ -110,7 +117,7 @@ def _named(said: str, tasks: Sequence[Task]) -> Iterable[_Found]:
             continue
         meant = [task for each, last, task in spans if (each, last) == (score, end)]
         meant = [task for task in meant if not task.completed] or meant
-        while end < len(words) and words[end][0].lower() in _NOUNS:
+        while end < len(words) and said[words[end - 1].end() : words[end].end()].lower().strip() in _NOUNS:
             end += 1
         is_clear = len({task.title.casefold() for task in meant}) == 1 and not _is_part(
             said, words, at, end, meant[0].title
@@ -132,6 +139,8 @@ def _span(
         match = next(
             (n for n, each in enumerate(wanted) if n not in seen and each in alike[words[place]]), None
         )
+        if match is not None and words[place - 1] == "to" and match < max(seen, default=0):
+            break  # "change the dentist to call the dentist …"
         if match is not None:
             seen.add(match)
             end = place + 1
@@ -146,7 +155,7 @@ def _span(
 
 
 _BESIDE = pattern(
-    r"(?:\w+(?:ed|ing|ly|n't|'ve|'re|'s|'ll)|bought|paid|sent|got|did|do|does|done|made|wrote|read|took|had|has|have|is|are|was|were|needs?|says?|said|"
+    r"(?:re-?read|\w+(?:ed|ing|ly|n't|'ve|'re|'s|'ll)|bought|paid|sent|got|did|do|does|done|made|wrote|read|took|had|has|have|is|are|was|were|needs?|says?|said|"
     r"and|or|but|so|the|my|our|that|this|these|those|some|both|all|more|another|of|with|w|to|for|on|about|at|in|until|till|by|as|not|never|no|can|could|will|"
     r"should|must|would|please|pls|also|just|then|now|mark|tick|check|cross|off|close|delete|remove|drop|move|push|make|set|put|change|bump|bring|cancel|"
     r"finish|complete|reopen|postpone|reschedule|delay|shift|rename|scrap|scratch|forget|give|take|i|we|it|you|he|she|they|be|been|if|when|after|before|from|"
@@ -177,13 +186,14 @@ def _is_part(said: str, words: Sequence[re.Match[str]], at: int, end: int, title
 
 _PLACED = pattern(
     r"(?:the )?(?:first|last) (?:two|three|four|five|[2-9])(?: ones| tasks)?\b|\b(?:the |numbers? |tasks? |items? |no\.? ?|#)+"
-    r"(?:\d{1,2}(?:(?:,| and|, and) \d{1,2})*|first|second|third|fourth|fifth|last)(?:st|nd|rd|th)?(?: one| task| item)?\b(?! (?:of|week|day)|\w)"
+    rf"(?:\d{{1,2}}(?:(?:,| and|, and) \d{{1,2}})*|{NUMBERED}|last)(?:st|nd|rd|th)?(?: one| task| item)?\b(?! (?:of|week|day)|\w)"
+    r"|(?:^|(?<=\bdel )|(?<=\b(?:tick|mark|move|done) )|(?<=\bdelete )|(?<=\bremove )|(?<=\bfinish ))\d{1,2}(?:(?:,| and|, and) \d{1,2})*\b(?=$| (?:is|are|done|high|low|should|to|as|can|too|off|please)\b)"
 )
 
 
 def _placed(said: str, answered: str, tasks: Sequence[Task]) -> Iterable[_Found]:
     """The tasks that are meant by their place in the list that was just shown."""
-    shown = listed(answered)
+    shown = listed(answered) or mentioned(answered)
     for found in _PLACED.finditer(said) if shown else ():
         titles = [shown[place] for place in places(found[0], shown)]
         meant = tuple(task for title in titles for task in tasks if task.title == title)

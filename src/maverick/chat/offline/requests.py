@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from maverick.chat.matching import KNOWN_TASKS
+from maverick.chat.matching import KNOWN_TASKS, meaningful
 from maverick.chat.offline.corrections import ABOUT, TO_COME, follow_up, is_taken_back, revised
-from maverick.chat.offline.dates import find_date, one_date, take_timing, when_last, without_old_date
+from maverick.chat.offline.dates import find_date, take_timing, when_last, without_old_date
 from maverick.chat.offline.doubts import is_doubtful, is_left_out
-from maverick.chat.offline.grammar import clauses, is_question, read_sentence, small_talk
+from maverick.chat.offline.grammar import OBLIGED, UNTIMED, clauses, is_question, read_sentence, small_talk
 from maverick.chat.offline.mentions import mark
-from maverick.chat.offline.statements import read_statement
+from maverick.chat.offline.statements import Statement, read_statement
 from maverick.chat.offline.titles import MEANT
 from maverick.chat.offline.wording import (
     QUOTED,
@@ -35,10 +35,10 @@ _CORRECTED = pattern(
     r"(?P<instead>.+)"
 )
 _PUT_DOWN = re.compile(
-    r"(?P<what>.+?)(?:[,.;!–-]+\s*|\s+(?=(?:please|pls) ))(?:so |and |please |pls |can you |could you |would you |just |maybe |also )*"
-    r"(?:(?:put|write|note|add|jot|stick|pop|chuck|throw)(?: (?:that|it|this|both|them))?(?: down| (?:on|to|in)(?: there| (?:(?:my|the) )?(?:\w+ )?list)?)*"
+    r"(?P<what>.+?)(?:[,.;!–-]+\s*|\s+(?=(?:please|pls|can you|could you) ))(?:so |and |please |pls |can you |could you |would you |just |maybe |also )*"
+    r"(?:(?:put|write|note|add|jot|stick|pop|chuck|throw)(?: (?:that|it|this|both|them|those|these))?(?: down| (?:on|to|in)(?: there| (?:(?:my|the) )?(?:\w+ )?list)?)*"
     r"|remind me(?: of (?:it|that))?|(?:make|create|set|add) (?:me )?an? (?:task|reminder|note|to-?do)(?: (?:of|for|about) (?:it|that|this))?)"
-    r"(?: for me| please| pls| thanks)*(?P<when>,? [\w ]+?)?(?: please| pls| thanks)*(?:,? no (?:due )?(?:date|deadline|rush|hurry)(?: yet)?)?[.!? ]*",
+    r"(?: for me| please| pls| thanks|,? (?:would|will|can) you)*(?P<when>,? [\w ]+?)?(?: please| pls| thanks)*(?:,? no (?:due )?(?:date|deadline|rush|hurry)(?: yet)?)?[.!? ]*",
     re.IGNORECASE | re.DOTALL,
 )
 """A request to write down what was just said."""
@@ -62,7 +62,7 @@ def _put_down(said: str, answered: str, today: date) -> str:
     noted = _read_clauses(down["what"], "", today)
     if noted.calls and noted.is_certain and all(call.tool_name == "add_task" for call in noted.calls):
         return f"{down['what']}{down['when'] or ''}"
-    what = when_last(one_date(down["what"].strip()), today)
+    what = when_last(down["what"].strip(), today)
     what = _IS_DUE.sub("", _OBLIGATION.sub("", what, count=1), count=1)
     what = re.sub(r" from me\b", "", what)
     is_plain = len(what.split()) < 12 and not _NO_NOTE.search(_NAMES.sub("", what))
@@ -103,6 +103,7 @@ _AS_FOR = pattern(
     r"(?:as for|regarding|concerning|about) (?:the|my) (?P<task>\w+(?: \w+){0,2})[:,] (?P<rest>.+)"
 )
 _NOT_DONE = pattern(r"(?:i |we )?(?:didn't|did not|haven't|have not|couldn't|can't|won't|not yet|forgot)\b")
+_NOT_YET = pattern(r"\b(?:not|still)\b|n't\b")
 _BUT = pattern(r"\bbut\b")
 
 
@@ -126,9 +127,6 @@ def read(said: str, answered: str, today: date) -> Reading:
     if MEANT.fullmatch(said) and (change := follow_up(said, answered, today)):
         return Reading(change, is_certain=True)
     whole = said
-    said = re.sub(
-        r"^(urgent|important|asap|(?:high|low|top) prio(?:rity)?)\W*!+\s*", r"\1: ", said, flags=re.IGNORECASE
-    )
     if re.match(r"[^\n]*:\s*\n", said):  # what stands below a heading is a list
         said = re.sub(r"\n+(?=[^\W\d])", "\n- ", said)
     said = _put_down(_ITEM.sub(", ", _FIRST_ITEM.sub(r"\1: ", said)), answered, today)
@@ -144,16 +142,22 @@ def read(said: str, answered: str, today: date) -> Reading:
             calls, is_certain = [], False
         elif small_talk(sentence) is None:
             found = _sentence(sentence, about, today)
-            is_remark = not found.calls and _is_remark(sentence, today)
+            is_other = found.topic and found.topic not in {call.arguments.get("task") for call in calls}
+            is_remark = not found.calls and (
+                _is_remark(sentence, today) or bool(is_other and _NOT_YET.search(sentence))
+            )
             is_certain = is_certain and not is_left_out(found.calls, sentence, today)
             is_certain = is_certain and (found.is_certain or is_remark or not (calls or found.calls))
-            calls = _merged(calls, found.calls)
+            calls = _merged(calls, [_with_thing(call, about) for call in found.calls])
             about = _said_of(found.calls) or (found.topic and f"Updated! '{found.topic}'{TO_COME}") or about
     if any("title" in call.arguments for call in calls):  # "add something: I need to …"
         nothing = RequestedCall("add_task", {})
         calls = [call for call in calls if call != nothing]
     lists = [call for call in calls if call.tool_name == "list_tasks"]  # as they are after the changes
-    is_certain = is_certain and not is_left_out(calls, whole, today)
+    is_named = len(calls) < 2 or all(
+        {"title"} <= {*call.arguments} for call in calls if call.tool_name == "add_task"
+    )
+    is_certain = is_certain and is_named and not is_left_out(calls, whole, today)
     return Reading(
         [*_changes(calls), *lists], is_certain and not any(is_doubtful(call, said) for call in calls)
     )
@@ -193,22 +197,13 @@ def _changes(calls: Sequence[RequestedCall]) -> list[RequestedCall]:
 
 
 def _sentence(said: str, answered: str, today: date) -> Reading:
-    is_plain = not (is_question(said) or _CORRECTED.fullmatch(said))
-    said = said if quoted(said) else without_old_date(one_date(said))
+    is_plain = not _CORRECTED.fullmatch(said)
+    said = said if quoted(said) else without_old_date(said)
     if not is_question(said) and (change := revised(said, answered, today)):
         return Reading(change, is_certain=True)
     if is_question(said) and (asked := _asked_about(said, answered, today)):
         return asked
-    stated = (
-        read_statement(
-            plain_request(said),
-            answered,
-            KNOWN_TASKS.get(),
-            today,
-        )
-        if is_plain
-        else None
-    )
+    stated = _stated(said, answered, today) if is_plain else None
     if stated is not None and stated.calls:
         return Reading(*stated)
     reading = _read_clauses(said, answered, today)
@@ -254,7 +249,12 @@ def _read_clauses(said: str, answered: str, today: date) -> Reading:
         is_told = not calls and bool(mark(part, "", KNOWN_TASKS.get(), today).mentions)
         is_remark = not (calls or is_told) and _is_remark(part, today) and not _THAT.search(said)
         is_whole = is_whole and (found is not None or is_remark or _NOT_DONE.match(part) is not None)
-        calls = _merged(calls, found or ())
+        is_told_why = f", {part}" in said and UNTIMED.match(part) and OBLIGED.search(parts[0])
+        if found and is_told_why and [call.tool_name for call in calls] == ["add_task"]:
+            # "I have to give a talk on Monday, add write the talk": it was said why, and when.
+            is_whole = is_whole and _is_again(calls[0], found[0])
+            calls, found = [], [replace(calls[0], arguments={**calls[0].arguments, **found[0].arguments})]
+        calls = _merged(calls, [_with_thing(call, about) for call in found or ()])
         about = _said_of(found or ()) or about
     if not (calls and (is_whole or _BUT.search(said))):
         whole = follow_up(said, answered, today) or read_sentence(said, answered, today)
@@ -262,13 +262,15 @@ def _read_clauses(said: str, answered: str, today: date) -> Reading:
     return Reading(calls, is_whole)
 
 
+def _stated(said: str, about: str, today: date) -> Statement | None:
+    tasks = KNOWN_TASKS.get()
+    return None if is_question(said) else read_statement(plain_request(said), about, tasks, today)
+
+
 def _clause(part: str, about: str, today: date) -> Sequence[RequestedCall] | None:
-    stated = (
-        None if is_question(part) else read_statement(plain_request(part), about, KNOWN_TASKS.get(), today)
-    )
-    return (
-        stated.calls if stated and stated.calls and stated.is_certain else read_sentence(part, about, today)
-    )
+    stated = _stated(part, about, today)
+    is_certain = stated and stated.calls and stated.is_certain
+    return stated.calls if stated and is_certain else read_sentence(part, about, today)
 
 
 def _is_reason(part: str, said: str, calls: Sequence[RequestedCall]) -> bool:
@@ -276,12 +278,14 @@ def _is_reason(part: str, said: str, calls: Sequence[RequestedCall]) -> bool:
     if not re.match(r"(?:i |we )?(?:need|have|must|got) to\b", part, re.IGNORECASE):
         return False
     is_behind_change = calls[-1].tool_name in ("update_task", "delete_task") and f", {part}" in said
-    return is_behind_change or re.search(r"\b(?:it|them|that)\b", part, re.IGNORECASE) is not None
+    return is_behind_change or re.search(r"\b(?:it|them|that|one)\b", part, re.IGNORECASE) is not None
 
 
 def _instead(first: str, instead: str, answered: str, today: date) -> Reading:
     """A request that is corrected in the same breath."""
     before = _sentence(first, answered, today)
+    if re.search(r"\bnext week\b", first, re.IGNORECASE):  # another day of it
+        instead = re.sub(r"^(?:on )?(\w+day)$", r"\1 next week", instead, flags=re.IGNORECASE)
     if not before.calls:
         return _sentence(instead, answered, today)
     about = _said_of(before.calls)
@@ -291,6 +295,17 @@ def _instead(first: str, instead: str, answered: str, today: date) -> Reading:
         return Reading(other, is_certain=True)
     guess = read_sentence(f"add {instead}", "", today) if before.calls[0].tool_name == "add_task" else None
     return Reading(guess or (), is_certain=False)
+
+
+def _with_thing(call: RequestedCall, about: str) -> RequestedCall:
+    """A task to add that has to do with the one before: "send it" is "send the report"."""
+    named = ABOUT.match(about)
+    if call.tool_name != "add_task" or not named or not begins_with_deed(named["task"] or ""):
+        return call
+    title = re.sub(
+        r"^(\w+) it\b", rf"\1 {named['task'].partition(' ')[2]}", str(call.arguments.get("title", ""))
+    )
+    return replace(call, arguments={**call.arguments, "title": title}) if title else call
 
 
 def _said_of(calls: Sequence[RequestedCall]) -> str:
@@ -323,6 +338,12 @@ def _is_done_already(later: RequestedCall, calls: Sequence[RequestedCall]) -> bo
         return False
     said, again = (set(str(call.arguments.get("task")).lower().split()) for call in (calls[0], later))
     return said <= again or again <= said
+
+
+def _is_again(earlier: RequestedCall, later: RequestedCall) -> bool:
+    """Whether two tasks to add have to do with the same thing."""
+    said, again = ({*meaningful(str(call.arguments.get("title")))} for call in (earlier, later))
+    return bool(said & again) or "title" not in earlier.arguments
 
 
 def _is_same(earlier: RequestedCall, later: RequestedCall) -> bool:

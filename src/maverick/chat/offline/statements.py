@@ -106,7 +106,8 @@ class _Reader:
             not is_big and len(marks) < 2 and len(days) < 2 and bool(tasks) and not cues.GUARD.search(rest)
         )
         name = _named(tasks) if not marks or marks[0].is_clear else marks[0].words
-        self.acts.append((name, act._replace(is_certain=act.is_certain and is_clear)))
+        if (name, act._replace(is_certain=True)) not in self.acts or cues.GUARD.search(rest):
+            self.acts.append((name, act._replace(is_certain=act.is_certain and is_clear)))
 
     def _is_over(self, clause: str, tasks: Sequence[Task]) -> bool:
         """Whether a date says when the tasks were done: "I paid the rent on Sunday"."""
@@ -127,7 +128,9 @@ class _Reader:
             name = _named(self.topic)
             if (name, "complete_task") not in [(of, act.tool_name) for of, act in self.acts]:
                 is_certain = name not in self.unread and not (self.is_strange and not cues.SETS.search(rest))
-                self.acts.append((name, _Act("update_task", values, is_certain)))
+                said = [act.values for of, act in self.acts if of == name]
+                is_new = all(each.get(key, value) == value for each in said for key, value in values.items())
+                self.acts.append((name, _Act("update_task", values, is_certain and is_new)))
         elif self.acts and (
             cues.GUARD.search(clause)
             or (self.acts[-1][1].tool_name == "complete_task" and cues.NOT.search(clause))
@@ -209,7 +212,11 @@ class _Reader:
         is_next = (
             before is not None and before.tool_name == "update_task" and before.values.keys() == values.keys()
         )
-        is_note = cues.NOTED.fullmatch(rest) and self.topic and not any(task.due_date for task in self.topic)
+        named = {mention.words.casefold() for mention in self.mentions}
+        is_note = cues.NOTED.fullmatch(rest) and not any(
+            task.due_date and (task.title.casefold() not in named or cues.ENDS.match(task.title))
+            for task in self.topic
+        )
         if not (cues.SETS.search(rest) or cues.SETS.search(clause) or is_next or is_note) or (
             cues.NOT_SET.search(rest) and not cues.NOT_YET.search(clause)
         ):
@@ -242,38 +249,26 @@ class _Reader:
         if cues.STATED.search(short):
             return is_known
         if not verbs:
-            is_said = marks and re.search(
-                r"\b(?:i|we)(?:'ve| have| just| already| finally)+ §\d+\W*$", short, re.IGNORECASE
-            )
-            return True if is_said and is_known else None
+            return True if marks and cues.HAVE.search(short) and is_known else None
         return self._reported(short, verbs, tasks, is_known=is_known)
 
     def _reported(
         self, short: str, verbs: Sequence[str], tasks: Sequence[Task], *, is_known: bool
     ) -> bool | None:
         """Whether what was done is what the tasks say, and the user did it."""
-        either = "|".join(verbs)
+        either = f"(?:{'|'.join(verbs)})\\b"
         is_own = _is_own(verbs, tasks)
-        is_known = is_known or (
-            is_own
-            and re.match(
-                rf"\W*(?:my|our|the) \w+ (?:has |have )*(?:already|finally|just) (?:{either})\b",
-                short,
-                re.IGNORECASE,
-            )
-            is not None
+        is_ours = pattern(rf"\W*(?:my|our|the) \w+ (?:has |have )*(?:already|finally|just) {either}").match(
+            short
         )
-        is_mine = cues.BY_ME.search(short) or re.match(rf"\W*(?:{either})\b", short, re.IGNORECASE)
-        is_passive = re.search(
-            rf"(?:§\d+|\b(?:it|that|they|them))(?P<be>(?:'s|\W|\b(?:is|are|was|were|has|have|been|got|now|all|already|finally)\b)*) (?:{either})\b",
-            short,
-            re.IGNORECASE,
-        )
+        is_known = is_known or (is_own and is_ours is not None)
+        is_mine = cues.BY_ME.search(short) or pattern(rf"\W*{either}").match(short)
+        is_passive = pattern(
+            rf"(?:§\d+|\b(?:it|that|they|them))(?P<be>(?:'s|\W|\b(?:is|are|was|were|has|have|been|got|now|all|already|finally)\b)*) {either}"
+        ).search(short)
         if not is_mine and not is_passive:
-            is_others = re.match(
-                rf"\W*(?:(?:my|our|the) )?\w+ (?:(?:has|have|had|just) )*(?:{either})\b.*§",
-                short,
-                re.IGNORECASE,
+            is_others = pattern(rf"\W*(?:(?:my|our|the) )?\w+ (?:(?:has|have|had|just) )*{either}.*§").match(
+                short
             )
             return False if is_own and is_others else None
         if not is_mine and is_passive and not is_passive["be"].strip() and cues.BY_PEOPLE.search(short):
@@ -315,7 +310,8 @@ def read_statement(said: str, answered: str, tasks: Sequence[Task], today: date)
     if not tasks or cues.ASKS.match(said) or _ELSEWHERE.search(said):
         return None
     marked = mark(said.replace("§", " "), answered, tasks, today)
-    marked = marked._replace(text=cues.IS_DONE.sub(" is ", marked.text))
+    text = cues.ARE_DONE.sub(r"\g<tasks> is done", cues.IS_DONE.sub(" is ", marked.text))
+    marked = marked._replace(text=text)
     if new := renamed(marked, said, answered, tasks, today):
         call = RequestedCall("update_task", {"task": new.task, "title": new.title})
         return Statement([call], new.is_certain, new.title)
@@ -336,6 +332,8 @@ def _statement(reader: _Reader, topic: str) -> Statement:
     merged: dict[tuple[str, str], _Act] = {}
     for name, act in reader.acts:
         before = merged.get((name, act.tool_name))
+        if (name, "delete_task") in merged:
+            continue  # it says why
         is_certain = act.is_certain and (
             before is None or before.is_certain or before.values.keys() <= act.values.keys()
         )

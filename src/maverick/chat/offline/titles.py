@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # the offline model does without a database
 
 _RENAME = pattern(
     r"\W*(?:rename|change|edit|update|retitle|reword|turn)(?:(?: the)? (?:title|name) of)?(?: the| my)? (?P<which>§\d+|it|that|this) (?:to|into|as) (?P<title>.+)"
-    r"|\W*(?:the |my )?(?P<task>§\d+|it|that|this) should (?:just |rather |really )?(?:say|read|be called|be named) (?P<says>.+)"
-    r"|\W*(?:call|name)(?: the)? (?P<named>§\d+|(?:it|that|this)(?! done)) (?P<called>['\"“‘].+['\"”’]|.+(?= instead\b)|(?<=it ).+)(?: instead.*)?"
+    r"|\W*(?:the |my )?(?P<task>§\d+|it|that|this) (?:should (?:just |rather |really )?(?:say|read|be(?: called| named)?)|->|→) (?P<says>.+)"
+    r"|\W*(?:call|(?:re)?name)(?: the)? (?P<named>§\d+|(?:it|that|this)(?! done)) (?P<called>['\"“‘].+['\"”’]|.+(?= instead\b)|(?<=it ).+)(?: instead.*)?"
 )
 _RENAMES = pattern(r"\b(?:rename|retitle|reword|called?|named?|title)\b")
 _MORE = pattern(r"['\"”’] \w|\band (?:make|mark|set|move|reopen|change|delete)\b")
@@ -59,16 +59,16 @@ def renamed(marked: Marked, said: str, answered: str, tasks: Sequence[Task], tod
         if name is None
         else ""
     )
-    is_exact = bool(quoted(said) or _RENAMES.search(said) or begins_with_deed(title))
-    if not is_exact and begins_with_deed(task):
-        part = re.sub(r"^(?:the|my) ", "", name.words if name else task, flags=re.IGNORECASE)
-        new = replaced(task.split(), title.split()) or _with(task, part, title)
-        is_exact, title = new != task, new
     is_value = (
         take_all(f"to {title}", today)[0]
         or take_priority(cues.LEVEL.sub(r"\1 priority", title))[0]
         or not re.search(r"[^\W\d]{3}", title)
     )
+    is_exact = bool(quoted(said) or _RENAMES.search(said) or begins_with_deed(title))
+    if not is_exact and begins_with_deed(task):
+        part = re.sub(r"^(?:the|my) ", "", name.words if name else task, flags=re.IGNORECASE)
+        new = replaced(task.split(), title.split()) or _with(task, part, title)
+        is_exact, title = new != task, new
     if (
         not task
         or (is_value and not re.match(r"\W*rename", said, re.IGNORECASE))
@@ -88,7 +88,7 @@ _OTHER_PART = pattern(
     r"(?P<link>for|to|with|from|about|at|in) (?!(?:me|now|sure|real|example|it|that|this|them|say)\b)(?P<part>[\w']+(?: [\w']+){0,2})"
 )
 _FOR_WHOM = pattern(
-    r"(?:for|from|with) (?!(?:ever|good|nothing|once|sure|what|which|whom?|you)\b)[\w']+(?: [\w']+)?"
+    r"(?:at|in) (?-i:[A-Z])\w+|(?:for|from|with) (?!(?:ever|good|nothing|once|sure|what|which|whom?|you)\b)[\w']+(?: [\w']+)?"
 )
 _NOT_THAT = pattern(
     r"(?:(?:it's|its|it is|that's|with|make it) )?(?P<part>[\w' ]+?),? not (?P<wrong>[\w' ]+)|not (?P<old>[\w']+(?: [\w']+)?)(?:,| but|, but) (?P<new>[\w' ]+)"
@@ -111,6 +111,8 @@ def retitled(title: str, said: str, correction: str, *, is_correction: bool) -> 
         return meant["new"] if {*wrong} <= {*title.lower().split()} else None
     if found := _NOT_THAT.fullmatch(correction):
         wrong, part = (found["wrong"] or found["old"]).strip(), found["part"] or found["new"]
+        link, _, bare = part.partition(" ")
+        part = bare if f" {link} {wrong} ".lower() in f" {title} ".lower() else part
         swapped = re.sub(rf"\b{re.escape(wrong)}\b", lambda _: part, title, flags=re.IGNORECASE)
         return swapped if swapped != title else None
     other = _OTHER_PART.fullmatch(correction)

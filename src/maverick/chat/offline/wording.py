@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from calendar import day_name
+from calendar import day_name, month_name
 from collections.abc import Sequence
 from difflib import get_close_matches
 
@@ -11,6 +11,11 @@ from difflib import get_close_matches
 def pattern(text: str) -> re.Pattern[str]:
     """A pattern that ignores case, as everything here does: people type as they like."""
     return re.compile(text, re.IGNORECASE)
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
 
 
 QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?:(?<=\s)|^)['‘](.+?)['’](?=[\s,.!?:;]|$)")
@@ -22,16 +27,16 @@ _PRIORITY = pattern(
 )
 _LEVEL_ALONE = pattern(r"(?:^|,|\(|\s[-–])\s*(high|low)\s*(?=$|,|\)|and\b)\)?")
 _CHATTER = pattern(
-    r"^(?:(?:(?:hey|ok(?:ay)?) (?:siri|google|alexa)|please(?: to)?|pls|plz|kindly|yo|omg|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hiya|hello|good (?:morning|afternoon|evening|day)|dear|maverick|while you're at it|"
+    r"^(?:(?:(?:hey|ok(?:ay)?|yo|hi|hello),? (?:siri|google|alexa|assistant|computer|buddy|bro|mate|dude|man|love)|for (?:god|heaven|christ|pete)'?s sake|let me see|please(?: to)?|pls|plz|kindly|yo|omg|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hiya|hello|good (?:morning|afternoon|evening|day)|dear|maverick|while you're at it|"
     r"finally|yesterday|probably|plus|hmm+|uh|um|ah|ugh|oops|whoops|yeah|yep|(?:thanks|thx|thank you|great|perfect|cool|nice|awesome)(?=[,!.])|btw|by the way|before i forget|basically|sorry|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.…\s]+)+"
 )
 _ASKING = pattern(
     r"^(?:may i ask|(?:may|could|can) i (?:trouble|ask|get) you to|(?:would|could) you be so (?:kind|good) (?:as )?to|(?:can|could|would|will|may) (?:you|i|we)|you (?:can|may|could)|you(?= (?:add|put|write|remind|note|mark|delete)\b)|i(?:'d| would| should) like (?:you to|to(?! finish| complete| close))|"
-    r"i want (?:you(?: to)?|that you|to(?! finish| complete| close))|i need you to|let(?:'s| us| me)(?! finish| complete| close| do\b)|go ahead and|(?:i was wondering|i wonder|(?:it )?would be (?:great|nice|good)|i(?: would|'d| should) be (?:very )?grateful|i'd (?:appreciate|love) it) if you(?: could| would)?|possibly)\s+"
+    r"i(?:'d| would) like that you|would it be possible to|i want (?:you(?: to)?|that you|to(?! finish| complete| close))|i need you to|let(?:'s| us| me)(?! finish| complete| close| do\b)|go ahead and|(?:i was wondering|i wonder|(?:it )?would be (?:great|nice|good)|i(?: would|'d| should) be (?:very )?grateful|i'd (?:appreciate|love) it) if you(?: could| would)?|possibly)\s+"
 )
 _MIND = pattern(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ")
 _POLITE_END = pattern(
-    r"(?:[,.!?\s]+(?:(?:please|pls|plz|thanks|thx)(?: x+)?|tho|though|for me|at the latest|(?:please and )?thank(?:s| you)(?: (?:ever )?(?:so|very) much| a lot| in advance)?(?:,? you(?:'re| are) (?:the best|great|a star))?|now|instead|mate|then|too|as well|already|finally|at last|actually|to be (?:safe|sure)|just in case|sorry|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers|god bless(?: you)?|ideally|preferably|if possible|before i forget(?: again)?|ok(?:ay)?(?= thank)))+$"
+    r"(?:[,.!?\s]+(?:(?:please|pls|plz|thanks|thx)(?: x+)?(?:, no (?:rush|hurry))?|tho|though|for me|at the latest|(?:please and )?thank(?:s| you)(?: (?:ever )?(?:so|very) much| a lot| in advance)?(?:,? you(?:'re| are) (?:the best|great|a star))?|(?<!from )now|instead|mate|then|too|as well|already|finally|at last|actually|to be (?:safe|sure)|just in case|sorry|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers|god bless(?: you)?|ideally|preferably|if possible|before i forget(?: again)?|(?:don't|do not) let me forget(?: it| that| this)?|ok(?:ay)?(?= thank)))+$"
 )
 _END = re.compile(r"[\s.!?…]+$")
 _LIST_END = pattern(
@@ -41,7 +46,7 @@ _LIST_INSIDE = pattern(
     r"(?:^|\s)(?:to|on|onto|in|into) (?:(?:my|the|our) )?(?:to[- ]?do |task )?list(?: of tasks)?:?(?= \S)(?! (?:of|for the)\b)"
 )
 _CALLED = pattern(
-    r"^(?:(?:title|name|what)\s*:\s*)?(?:(?:the|a|an|one|my|that|this)\s+(?=\D))?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|todo|to-do|reminder)s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying)\s+)?(?:(?:that )?(?:i|we)(?:'ve got| have| have got)\s+(?=an?\b|the\b|my\b)(?:an? )?)?(?:(?:that )?(?:(?:i|we)(?:'ve| have)? )?(?:got to|have to|need to|gotta|must(?: to)?|should)\s+)?(?:(?:remember|not forget) to\s+)?(?:(?:like|just|really|actually)\s+)?"
+    r"^(?:(?:title|name|what)\s*:\s*)?(?:(?:the|a|an|one|my|that|this)\s+(?=\D))?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|todo|to-do|reminder|note(?= to\b))s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying|(?:that )?says)\s+)?(?:(?:that )?(?:i|we)(?:'ve got| have| have got)\s+(?=an?\b|the\b|my\b)(?:an? )?)?(?:(?:that )?(?:(?:i|we)(?:'ve| have)? )?(?:got to|have to|need to|gotta|must(?: to)?|should)\s+)?(?:(?:remember|not forget) to\s+)?(?:(?:like|just|really|actually)\s+)?"
 )
 _TASK_NOUN = pattern(r"[,:;.]|(?:task|item|todo|to-do|reminder|thing|one|stuff|and|for|by|due|on|to)s?\b")
 _VALUE_OF = pattern(
@@ -54,11 +59,13 @@ _PLURAL = pattern(
     r"(?:(?:all|both|each)(?: of)? )?(?:them|these|those|the (?:two|three|four))(?: tasks| ones)?|both|all (?:two|three|four)"
 )
 _FIRST_FEW = pattern(r"(?:the )?(?P<end>first|last) (?P<count>two|three|four|five|[2-9])(?: ones| tasks)?")
-_NUMBERS = ("two", "three", "four", "five")
+COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _LAST = pattern(r"the last(?: one| task)?")
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+NUMBERED = "|".join((*ORDINALS, *COUNTS))
+"""How the things on a list are counted."""
 _ORDINAL = pattern(
-    rf"(?:the )?(?:(?P<word>{'|'.join(_ORDINALS)})|(?:number|no\.?|task|item|#)\s*(?P<number>\d{{1,3}})|(?P<nth>\d{{1,3}})(?:st|nd|rd|th)?)"
+    rf"(?:the )?(?:(?P<word>{'|'.join(ORDINALS)})|(?:number|no\.?|task|item|#)\s*(?P<number>\d{{1,3}}|{'|'.join(COUNTS)})|(?P<nth>\d{{1,3}})(?:st|nd|rd|th)?)"
     r"(?: one| task| item)?"
 )
 _LISTED = re.compile(
@@ -86,21 +93,34 @@ _SHORT: dict[str, str] = dict(
     re.findall(
         r"(\w+)>(\S+)",
         "tmrw>tomorrow tmr>tomorrow tmw>tomorrow tmrow>tomorrow tmoro>tomorrow tomoz>tomorrow 2moro>tomorrow 2day>today tdy>today tonite>tonight 2nite>tonight "
-        "wknd>weekend cuz>because dont>don't didnt>didn't havent>haven't hasnt>hasn't isnt>isn't wasnt>wasn't "
+        "wknd>weekend plz>please pls>please wht>what whts>what's cuz>because dont>don't didnt>didn't havent>haven't hasnt>hasn't isnt>isn't wasnt>wasn't "
         "mornin>morning teh>the rly>really abt>about em>them whens>when's wheres>where's u>you smth>something sth>something arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
     )
 )
-_NOT_MISSPELT = frozenset(("don", "lists", "lit"))
+_NOT_MISSPELT = frozenset(("don", "lists", "lit", *(f"{day.lower()}s" for day in day_name)))
 _SLIPS = {
     r"\b(?:um+|uh+|erm+)\b,?\s*": "",
     r"(?<=\w),(?=[^\W\d])|\s+[/|]\s+": ", ",
     r"(?<=\w )(?-i:n)(?= \w)": "and",
     r"(?<=\w )(?-i:b4)(?= \w)": "before",
     r"(?<=\w )(?-i:r)(?= \w)": "are",
-    r"\bbe reminding me\b": "remind me",
+    r"\bbe reminding me\b|\b(?:don'?t|do not) forget to remind me\b": "remind me",
+    r"\b(remind me) (?=the \d)": r"\1 on ",
+    r"\b(remind me) 2 (?!(?:day|week|hour|minute)s)": r"\1 to ",
+    r"\bno later than\b": "by",
+    r"\s*\(((?:due|by|on|deadline|until)\b[^()]*)\)": r", \1",
     r"\bwanna\b": "want to",
     r"\b(add|remind me)\s*(?:\.{2,}|…)[\s,]*": r"\1 ",
     r"\b1\) (?=.* 2\) )": "",
+    r"^(urgent|important|asap|(?:high|low|top) prio(?:rity)?)\W*!+\s*(?:add )?": r"\1: ",
+    r"\s+comma\b(?= \w)": ",",
+    r"\s+(?:full stop|period|exclamation (?:mark|point))(?=$| (?:new line|thank)\b)": ".",
+    r"^new line\s+": "",
+    r"\s+new line\b\s*": "\n",
+    r"^\s*\+\s*(?=\w)": "add ",
+    r"\b(?:eod|cob|close of business|(?:the )?end of (?:the )?day)(?: on)? (?=\w+day\b|tomorrow\b)|(?:(?<=day)|(?<=row)) (?:eod|cob|end of day)\b": "",
+    r"\b(need)(?= (?:make|buy|go|pay|call|send|take|get|write|do|wash|clean|book)\b)": r"\1 to",
+    r"\b(must) to(?= \w)": r"\1",
     r"^(\W*(?:\w+ )?(?:new|another|next) (?:one|task|thing|todo|reminder))\s*(?:\.+|…|-+)\s+(?=\w)": r"\1: ",
     rf"\s+[&+]\s+(?={DEED})": " and ",
     r"\bany more\b(?! \w+s\b)": "anymore",
@@ -128,7 +148,7 @@ def spelt(text: str) -> str:
     Misspelt days, and words such as "task", are put right: a letter too few, too many or swapped.
     """
     held = [found[0] for found in QUOTED.finditer(text)]
-    text = QUOTED.sub("\0", text).replace("’", "'")
+    text = _dated(QUOTED.sub("\0", text).replace("’", "'"))
     for slip, right in _SLIPS.items():
         text = re.sub(slip, right, text, flags=re.IGNORECASE)
     text = re.sub(
@@ -138,6 +158,23 @@ def spelt(text: str) -> str:
         flags=re.IGNORECASE,
     )
     return re.sub("\0", lambda _: held.pop(0), text)
+
+
+_TEENS = (
+    "eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+)
+_TWENTIES = (f"twenty {nth}" for nth in ORDINALS[:9])
+_NTHS = (*_TEENS.split(), *_TWENTIES, "thirtieth", "thirty first")
+_NTH = pattern(
+    rf"(?<=\w )(?:{'|'.join(nth.replace(' ', '[ -]') for nth in reversed(_NTHS))})\b(?! (?:floor|century|birthday|time)\b)"
+)
+_DOTTED = re.compile(r"(?<!at )(?<![\d.])\b(\d{1,2})\.(0?[1-9]|1[0-2])\.(?: ?(\d{4})\b)?(?!\d)")
+
+
+def _dated(text: str) -> str:
+    """A text with "the sixteenth" as "the 16th", and "16.03." as "16 March"."""
+    text = _NTH.sub(lambda nth: f"{_NTHS.index(nth[0].lower().replace('-', ' ')) + 11}th", text)
+    return _DOTTED.sub(lambda day: f"{day[1]} {month_name[int(day[2])]} {day[3] or ''}".rstrip(), text)
 
 
 def _spelt(word: str, *, may_be_name: bool) -> str:
@@ -237,8 +274,8 @@ def reference(text: str, answered: str) -> str:
     text = re.sub(r"^both (?:of )?(?=.+ and )", "", text, flags=re.IGNORECASE)
     if chosen := places(text, (shown := listed(answered))):
         return _enumerated([shown[place] for place in chosen])
-    if (_PRONOUN.fullmatch(text) or _PLURAL.fullmatch(text)) and (mentioned := _mentioned(answered)):
-        return _enumerated(mentioned) if _is_how_many(text, len(mentioned)) else ""
+    if (_PRONOUN.fullmatch(text) or _PLURAL.fullmatch(text)) and (titles := mentioned(answered)):
+        return _enumerated(titles) if _is_how_many(text, len(titles)) else ""
     if len(inside := quoted(text)) == 1:
         return inside[0]
     return _TASK_END.sub("", _CALLED.sub("", text, count=1)).strip(" ,:;") or text
@@ -260,7 +297,7 @@ def places(text: str, shown: Sequence[str]) -> list[int]:
     """Which of the things that were shown are meant by "the first two" or "2 and 3"."""
     if (few := _FIRST_FEW.fullmatch(text)) is not None:
         said = few["count"].lower()
-        count = int(said) if said.isdigit() else _NUMBERS.index(said) + 2
+        count = int(said) if said.isdigit() else COUNTS.index(said) + 1
         places = range(len(shown))
         return list(places[:count] if few["end"].lower() == "first" else places[-count:])
     text = re.sub(r"^(?:the )?(?:numbers|tasks|items|nos\.?) (?=\d)", "", text, flags=re.IGNORECASE)
@@ -281,7 +318,8 @@ def ordinal(text: str, shown: Sequence[str]) -> int | None:
     if found is None:
         return None
     word = (found["word"] or "").lower()
-    place = _ORDINALS.index(word) if word else int(found["number"] or found["nth"]) - 1
+    number = (found["number"] or found["nth"] or "").lower()
+    place = ORDINALS.index(word) if word else COUNTS.index(number) if number in COUNTS else int(number) - 1
     return place if 0 <= place < len(shown) else None
 
 
@@ -290,7 +328,7 @@ def several(text: str) -> list[str]:
     return [part for part in re.split(r"\s*[,;]\s*(?:and\s+)?|\s+and\s+", text.strip(" .")) if part]
 
 
-def _mentioned(answered: str) -> list[str]:
+def mentioned(answered: str) -> list[str]:
     """The tasks an answer was about."""
     found = re.findall(r"(?<!\w)'(.+?)'(?=[\s.?!:,]|$)", answered)
     return list(dict.fromkeys(title for title in found if not title.startswith("yes "))) or listed(answered)
