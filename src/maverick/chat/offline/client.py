@@ -11,13 +11,14 @@ from msgspec.structs import replace
 
 from maverick.chat.offline.grammar import Kind
 from maverick.chat.offline.meaning import is_answer, meaning_of
-from maverick.chat.offline.wording import word_set
 from maverick.chat.phrases import DECLINED
 from maverick.providers.offline import FinishedCall, OfflineClient, RequestedCall, Turn
 
 _TODAY = re.compile(r"Today is \w+, (\d{4}-\d{2}-\d{2})")
-_TASK_TOOLS = word_set(
-    "add_task list_tasks complete_task update_task delete_task change_all_tasks undo_last_change"
+_TASK_TOOLS = frozenset(
+    re.findall(
+        r"\S+", "add_task list_tasks complete_task update_task delete_task change_all_tasks undo_last_change"
+    )
 )
 _HELP = """\
 I look after your list of tasks. You can say, for example:

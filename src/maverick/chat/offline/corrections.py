@@ -9,14 +9,7 @@ from typing import Any
 from maverick.chat.offline.dates import take_timing, without_old_date
 from maverick.chat.offline.grammar import is_question, read_sentence, small_talk
 from maverick.chat.offline.titles import retitled
-from maverick.chat.offline.wording import (
-    begins_with_deed,
-    pattern,
-    plain_end,
-    plain_request,
-    take_priority,
-    word_set,
-)
+from maverick.chat.offline.wording import begins_with_deed, pattern, plain_end, plain_request, take_priority
 from maverick.providers.offline import RequestedCall
 
 ABOUT = re.compile(
@@ -55,10 +48,13 @@ _IS_FINE = pattern(
 )
 _BESIDE = pattern(r"(?:the |a |one )?(?P<unit>day|week) (?:after|later|(?P<before>before|earlier|sooner))")
 _GRADE = pattern(r"^(high|medium|normal|low)$")
-_REGRET = word_set("oops whoops wrong incorrect mistake bad not isn't wasn't")
-_REGRETTING = _REGRET | word_set(
-    "oh ah dear bother damn my apologies sorry pardon no that that's it it's is was the a one i what meant said wanted "
-    "actually yet right correct done hang on wait"
+_REGRET = frozenset(re.findall(r"\S+", "oops whoops wrong incorrect mistake bad not isn't wasn't"))
+_REGRETTING = _REGRET | frozenset(
+    re.findall(
+        r"\S+",
+        "oh ah dear bother damn my apologies sorry pardon no that that's it it's is was the a one i what meant said wanted "
+        "actually yet right correct done hang on wait",
+    )
 )
 """The words in which a change is said to have been a mistake, and nothing more."""
 _NOT_SO = pattern(
@@ -138,11 +134,9 @@ def _retitled(said: str, task: str, answered: str, today: date) -> list[Requeste
     timing = take_timing(take_priority(correction)[1], today)
     is_plain = HESITATION.match(plain) or not (timing.due or take_priority(correction)[0])
     is_named = is_plain and (answered.startswith("Got it!") or "a new title" in answered)
-    title = (
-        retitled(task, plain, correction, is_correction=HESITATION.match(plain) is not None)
-        if is_named or answered.endswith(TO_COME)
-        else None
-    )
+    if not is_named and not answered.endswith(TO_COME):
+        return None
+    title = retitled(task, plain, correction, is_correction=HESITATION.match(plain) is not None)
     return [RequestedCall("update_task", {"task": task, "title": title})] if title else None
 
 

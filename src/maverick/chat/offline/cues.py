@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from maverick.chat.matching import BASE_FORMS
-from maverick.chat.offline.wording import pattern, word_set
+from maverick.chat.offline.wording import pattern
 
 BREAK = re.compile(
     r"\s*[,;:!?()…]+\s+|\.\s+|\s+[-–—]+\s+|,?\s+(?:and(?: then| also)?|n|so|but|because|since|cause|cos|plus|while|though|although)\s+|,\s*as\s+|(?<=\bdone)\s+(?=(?:the |my )?§)",
@@ -62,10 +62,13 @@ COMMANDED = pattern(
 STATED = pattern(
     r"\b(?:done|finish|finished|complete|completed|sorted|handled|taken care of|dealt with|ticked off|out of the way|over with|settled|gone out|ready|✓|✔|✅)(?!\w)|[✓✔✅☑]"
 )
-NO_DEED = word_set(
-    "needed wanted asked hoped liked loved tried wished added forgot forgotten started moved decided cancelled canceled missed changed delayed postponed "
-    "reminded rescheduled pushed due need feed seed indeed shed bed red worried tired supposed stopped failed left "
-    "afraid excited confused overdue opened reopened unmarked unchecked bumped marked dropped deleted removed closed found told said thought"
+NO_DEED = frozenset(
+    re.findall(
+        r"\S+",
+        "needed wanted asked hoped liked loved tried wished added forgot forgotten started moved decided cancelled canceled missed changed delayed postponed "
+        "reminded rescheduled pushed due need feed seed indeed shed bed red worried tired supposed stopped failed left "
+        "afraid excited confused overdue opened reopened unmarked unchecked bumped marked dropped deleted removed closed found told said thought",
+    )
 )
 PAST = pattern(rf"\b(?:\w\w+ed|{'|'.join(BASE_FORMS)}|called|phoned)\b")
 BY_ME = pattern(r"\b(?:i|we|i've|we've|ive|just|already|finally)\b")
@@ -75,23 +78,26 @@ TAIL = pattern(
 OTHERS_SAY = pattern(
     r"^\W*(?!(?:i|we|never|nobody|no)\b)(?:[\w']+ ){1,2}?(?:says?|said|told me|thinks)(?: that)?\b"
 )
-KNOWN = word_set(
-    "a an the my our your some add i i'm we we've we're i've ive i'd me us you u he it it's its that that's this these those them they they're both all one ones "
-    "is are was were be been being am has have had do does did to of for on in at by as up out off from with w into about than then "
-    "and or so but just already finally really actually now please pls plz ok okay oh ah hey hi well yes yeah yep no nope not can could would will may let let's "
-    "task tasks thing things item todo list reminder deadline date due day days week weeks month priority prio status time due "
-    "make set move push put change bump bring shift postpone reschedule delay defer snooze switch prepone moves del mark give raise lower drop upgrade downgrade prioritise prioritize "
-    "until till instead wait needs need should must update extend extended soon moved pushed postponed rescheduled delayed flag turn want treat pull slide "
-    "tick check cross strike knock close clear delete remove erase scrap discard ditch bin trash cancel get rid throw away forget dump scratch kill nuke lose take "
-    "done finish finished complete completed sorted handled taken care dealt ticked way over settled ready gone went "
-    "reopen unmark uncheck untick undone unfinished incomplete back again yesterday today morning afternoon evening night last earlier early lately "
-    "too also thanks thank sorry wait mean meant better rather fine enough good works great going more no longer anymore any hurry rush "
-    "another extra later sooner forward ahead got new still only here there go ahead thx cheers finally phew yay lol haha btw kindly time today "
-    "would like able think i'll d p first thing quite so very super pretty high low medium normal urgent important top "
-    "raise increase reduce decrease deprioritise deprioritize forgot yet oops whoops uh um er latest doing down after all regarding booking paying part nicely easily i'd "
-    "mail email message open her his their ago hour hours minute minutes bloody damned stupid fucking freaking whole entire boring silly "
-    "mistake accident accidentally marked set n ch list's asap omg damn "
-    "can't cant couldn't don't dont isn't isnt haven't havent didn't didnt won't hasn't aren't wasn't doesn't never"
+KNOWN = frozenset(
+    re.findall(
+        r"\S+",
+        "a an the my our your some add i i'm we we've we're i've ive i'd me us you u he it it's its that that's this these those them they they're both all one ones "
+        "is are was were be been being am has have had do does did to of for on in at by as up out off from with w into about than then "
+        "and or so but just already finally really actually now please pls plz ok okay oh ah hey hi well yes yeah yep no nope not can could would will may let let's "
+        "task tasks thing things item todo list reminder deadline date due day days week weeks month priority prio status time due "
+        "make set move push put change bump bring shift postpone reschedule delay defer snooze switch prepone moves del mark give raise lower drop upgrade downgrade prioritise prioritize "
+        "until till instead wait needs need should must update extend extended soon moved pushed postponed rescheduled delayed flag turn want treat pull slide "
+        "tick check cross strike knock close clear delete remove erase scrap discard ditch bin trash cancel get rid throw away forget dump scratch kill nuke lose take "
+        "done finish finished complete completed sorted handled taken care dealt ticked way over settled ready gone went "
+        "reopen unmark uncheck untick undone unfinished incomplete back again yesterday today morning afternoon evening night last earlier early lately "
+        "too also thanks thank sorry wait mean meant better rather fine enough good works great going more no longer anymore any hurry rush "
+        "another extra later sooner forward ahead got new still only here there go ahead thx cheers finally phew yay lol haha btw kindly time today "
+        "would like able think i'll d p first thing quite so very super pretty high low medium normal urgent important top "
+        "raise increase reduce decrease deprioritise deprioritize forgot yet oops whoops uh um er latest doing down after all regarding booking paying part nicely easily i'd "
+        "mail email message open her his their ago hour hours minute minutes bloody damned stupid fucking freaking whole entire boring silly "
+        "mistake accident accidentally marked set n ch list's asap omg damn "
+        "can't cant couldn't don't dont isn't isnt haven't havent didn't didnt won't hasn't aren't wasn't doesn't never",
+    )
 )
 
 
@@ -107,7 +113,7 @@ KEPT = pattern(r"\b(?:don't|do not|dont|never|not)\b\W+(?:\w+ )?$")
 WILL = pattern(r"\b(?:want(?:ed)? to|would like|plan(?:ning)? to|let's|might|hope)\b")
 NOT_YET = pattern(r"\bnot (?:due )?(?:before|until|till)\b")
 FACT = pattern(r"\W*(?:the|my|our) §\d+(?:'s| is| are| was)\b(?!.*\b(?:due|now|not|moved|until|till|by)\b).*")
-PLAN = pattern(r"\b(?:i'll|we'll|will|(?:am|i'm|we're) going to|gonna)\b")
+PLAN = pattern(r"(?!.*\binstead\b).*\b(?:i'll|we'll|will|(?:am|i'm|we're) going to|gonna)\b")
 IS_DONE = pattern(rf"(?<=\d)\s*[:=]\s*(?=(?:\w\w+ed|done|{'|'.join(BASE_FORMS)})\b)")
 ARE_DONE = pattern(
     r"^\W*(?:(?:mark|tick|check)(?: off)? (?:as )?)?(?:done|finished|completed)\s*[:-]\s*(?P<tasks>(?:the |my )?§\d+)\W*$"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from functools import cache
 from typing import NamedTuple
@@ -201,7 +201,7 @@ def take_date(text: str, today: date) -> tuple[date | None, str]:
 
 
 def _first(text: str, today: date) -> tuple[date, tuple[int, int]] | None:
-    for form, read in _FORMS:
+    for form, read in _FORMS.items():
         for match in _compiled(form).finditer(text):
             day = read(match, today)
             if day is not None:
@@ -212,10 +212,6 @@ def _first(text: str, today: date) -> tuple[date, tuple[int, int]] | None:
 @cache  # compiled on use, since a chat is to be at its prompt before
 def _compiled(form: str) -> re.Pattern[str]:
     return pattern(rf"{_BEFORE}{form}\b(?!['’]s)")
-
-
-def _in_days(number: int) -> Callable[[re.Match[str], date], date]:
-    return lambda _, today: today + timedelta(days=number)
 
 
 def _exact(match: re.Match[str], _: date) -> date | None:
@@ -271,10 +267,6 @@ def _month(match: re.Match[str]) -> int:
     return next(n for n, name in enumerate(_MONTHS, start=1) if name.startswith(match["month"].lower()[:3]))
 
 
-def _week_after(match: re.Match[str], today: date) -> date:
-    return _next(match["day"].lower(), today) + timedelta(days=7)
-
-
 def _weekday(match: re.Match[str], today: date) -> date:
     said = match["day"] or match.groupdict().get("last", "")
     day = next(name for name in _DAYS if name.startswith(said.lower()[:3]))
@@ -307,15 +299,6 @@ def _day_of_month(match: re.Match[str], today: date) -> date | None:
     return None
 
 
-def _weekday_of_month(match: re.Match[str], today: date) -> date | None:
-    """A day by its name and its number: "Wed 11"."""
-    return _if_named(match, _day_of_month(match, today))
-
-
-def _of_next_month(match: re.Match[str], today: date) -> date | None:
-    return _day_of_month(match, _months_on(today.replace(day=1), 1))
-
-
 def _before_month(match: re.Match[str], today: date) -> date:
     month = _month(match)
     return date(today.year + (month <= today.month), month, 1) - timedelta(days=1)
@@ -337,66 +320,45 @@ def _end_of_month(match: re.Match[str], today: date) -> date:
     return month.replace(day=calendar.monthrange(month.year, month.month)[1])
 
 
-def _next_monday(_: re.Match[str], today: date) -> date:
-    return _next("monday", today)
-
-
-_FORMS: Sequence[tuple[str, Callable[[re.Match[str], date], date | None]]] = (
-    (r"(?P<iso>\d{4}-\d{2}-\d{2})", _exact),
-    (
-        r"(?P<one>\d{1,2})(?P<mark>[/.])(?P<two>\d{1,2})(?:(?P=mark)(?P<year>\d{4})|(?<!\.)(?<!\.\d)(?<!\.\d\d))(?!/?\d)",
-        _numeric,
+_FORMS: Mapping[str, Callable[[re.Match[str], date], date | None]] = {
+    r"(?P<iso>\d{4}-\d{2}-\d{2})": _exact,
+    r"(?P<one>\d{1,2})(?P<mark>[/.])(?P<two>\d{1,2})(?:(?P=mark)(?P<year>\d{4})|(?<!\.)(?<!\.\d)(?<!\.\d\d))(?!/?\d)": _numeric,
+    rf"{_NAMED}(?P<number>\d{{1,2}}|{_NTH}) (?:of )?(?P<month>{_MONTH})(?:,? (?P<year>\d{{4}}))?": _month_day,
+    rf"{_NAMED}(?P<month>{_MONTH}) (?:the )?(?P<number>\d{{1,2}}(?:st|nd|rd|th)?)(?:,? (?P<year>\d{{4}}))?": _month_day,
+    rf"(?P<day>{_DAY}|{_SHORT_DAY}),? (?:the )?(?P<number>{_NTH}|\d{{1,2}})(?!\s*(?:[ap]m|o'clock|[:.-]\d))": lambda match, today: (
+        _if_named(match, _day_of_month(match, today))
     ),
-    (
-        rf"{_NAMED}(?P<number>\d{{1,2}}|{_NTH}) (?:of )?(?P<month>{_MONTH})(?:,? (?P<year>\d{{4}}))?",
-        _month_day,
+    rf"(?P<count>{_COUNT}) (?P<unit>{_UNIT}) from (?:now|today)": _counted,
+    rf"(?P<count>{_COUNT}) (?P<unit>{_UNIT}) (?:from|after|on) (?P<day>{_DAY}|tomorrow)": _counted_from,
+    rf"(?P<day>{_DAY}) week": lambda match, today: _next(match["day"].lower(), today) + timedelta(days=7),
+    rf"(?P<day>{_DAY}) (?:of )?(?P<which>next) week": _weekday,
+    rf"(?P<which>next) week,? (?:on )?(?P<day>{_DAY})": _weekday,
+    r"(?:the )?day after tomorrow": lambda _, today: today + timedelta(days=2),
+    r"tomorrow(?: (?:morning|afternoon|evening|night|eod|am|pm|lunchtime))?": lambda _, today: (
+        today + timedelta(days=1)
     ),
-    (
-        rf"{_NAMED}(?P<month>{_MONTH}) (?:the )?(?P<number>\d{{1,2}}(?:st|nd|rd|th)?)(?:,? (?P<year>\d{{4}}))?",
-        _month_day,
+    rf"(?:(?:later )?today|tonight|this (?:morning|afternoon|evening)|(?:(?:the )?end of (?:the )?day|eod|cob)(?! (?:on )?(?:{_DAY})))": lambda _, today: (
+        today + timedelta(days=0)
     ),
-    (
-        rf"(?P<day>{_DAY}|{_SHORT_DAY}),? (?:the )?(?P<number>{_NTH}|\d{{1,2}})(?!\s*(?:[ap]m|o'clock|[:.-]\d))",
-        _weekday_of_month,
+    rf"(?:with)?in (?P<count>{_COUNT}) (?P<unit>{_UNIT})(?:['’]? time)?": _counted,
+    r"(?:the )?end of (?:the |this |(?P<next>next ))?week": _end_of_week,
+    r"(?:the )?(?:end|last day) of (?:the |this |(?P<next>next ))?month": _end_of_month,
+    rf"(?:the )?(?P<number>{_NTH}) (?:day )?of next month": lambda match, today: _day_of_month(
+        match, _months_on(today.replace(day=1), 1)
     ),
-    (rf"(?P<count>{_COUNT}) (?P<unit>{_UNIT}) from (?:now|today)", _counted),
-    (rf"(?P<count>{_COUNT}) (?P<unit>{_UNIT}) (?:from|after|on) (?P<day>{_DAY}|tomorrow)", _counted_from),
-    (rf"(?P<day>{_DAY}) week", _week_after),
-    (rf"(?P<day>{_DAY}) (?:of )?(?P<which>next) week", _weekday),
-    (rf"(?P<which>next) week,? (?:on )?(?P<day>{_DAY})", _weekday),
-    (r"(?:the )?day after tomorrow", _in_days(2)),
-    (r"tomorrow(?: (?:morning|afternoon|evening|night|eod|am|pm|lunchtime))?", _in_days(1)),
-    (
-        rf"(?:(?:later )?today|tonight|this (?:morning|afternoon|evening)|(?:(?:the )?end of (?:the )?day|eod|cob)(?! (?:on )?(?:{_DAY})))",
-        _in_days(0),
+    rf"next month,? (?:on )?(?:the )?(?P<number>{_NTH})": lambda match, today: _day_of_month(
+        match, _months_on(today.replace(day=1), 1)
     ),
-    (rf"(?:with)?in (?P<count>{_COUNT}) (?P<unit>{_UNIT})(?:['’]? time)?", _counted),
-    (r"(?:the )?end of (?:the |this |(?P<next>next ))?week", _end_of_week),
-    (r"(?:the )?(?:end|last day) of (?:the |this |(?P<next>next ))?month", _end_of_month),
-    (rf"(?:the )?(?P<number>{_NTH}) (?:day )?of next month", _of_next_month),
-    (rf"next month,? (?:on )?(?:the )?(?P<number>{_NTH})", _of_next_month),
-    (r"(?:the )?(?:beginning|start) of next week", _next_monday),
-    (r"(?:sometime )?next week", _in_days(7)),
-    (r"(?P<which>this|next|the) weekend", _weekend),
-    (
-        rf"(?:(?:eod|cob|end of day)(?: on)? )?(?:(?P<which>this coming|this|next|coming) )?(?<!every )(?<!each )(?P<day>{_DAY})(?: (?:morning|afternoon|evening|night|eod|am|pm|lunchtime))?",
-        _weekday,
-    ),
+    r"(?:the )?(?:beginning|start) of next week": lambda _, today: _next("monday", today),
+    r"(?:sometime )?next week": lambda _, today: today + timedelta(days=7),
+    r"(?P<which>this|next|the) weekend": _weekend,
+    rf"(?:(?:eod|cob|end of day)(?: on)? )?(?:(?P<which>this coming|this|next|coming) )?(?<!every )(?<!each )(?P<day>{_DAY})(?: (?:morning|afternoon|evening|night|eod|am|pm|lunchtime))?": _weekday,
     # Short names only where nothing else can be meant: "sun cream" is no Sunday.
-    (
-        rf"(?:(?:(?<=on )|(?<=by )|(?<=due )|(?<=to )|(?<=until )|(?<=for )|(?P<which>this|next) )(?P<day>{_SHORT_DAY})|{_NO_ARTICLE}(?P<last>{_SHORT_DAY}){_NO_NAME})(?: (?:morning|afternoon|evening|night|am|pm|lunchtime))?",
-        _weekday,
-    ),
-    (rf"before (?P<month>{_MONTH})", _before_month),
-    (rf"(?:the )?(?:end|last day) of (?P<month>{_MONTH})", _last_of_month),
+    rf"(?:(?:(?<=on )|(?<=by )|(?<=due )|(?<=to )|(?<=until )|(?<=for )|(?P<which>this|next) )(?P<day>{_SHORT_DAY})|{_NO_ARTICLE}(?P<last>{_SHORT_DAY}){_NO_NAME})(?: (?:morning|afternoon|evening|night|am|pm|lunchtime))?": _weekday,
+    rf"before (?P<month>{_MONTH})": _before_month,
+    rf"(?:the )?(?:end|last day) of (?P<month>{_MONTH})": _last_of_month,
     # Without "on the" only where nothing else can be meant: "for 5th graders" is no date.
-    (
-        r"(?:(?:on|by|for|to|before|until|till) |(?<=is )|(?<=be )|(?<=now )|(?<=due ))(?:the )?(?P<number>\d{1,2}(?:st|nd|rd|th))(?=\s*(?:$|[,.!?;]|(?:please|and|now|instead|not)\b))",
-        _day_of_month,
-    ),
-    (
-        rf"(?:on|by|for|to|before|until|till|make (?:it|that)) the (?P<number>{_NTH})(?: of (?:the|this) month)?",
-        _day_of_month,
-    ),
-)
+    r"(?:(?:on|by|for|to|before|until|till) |(?<=is )|(?<=be )|(?<=now )|(?<=due ))(?:the )?(?P<number>\d{1,2}(?:st|nd|rd|th))(?=\s*(?:$|[,.!?;]|(?:please|and|now|instead|not)\b))": _day_of_month,
+    rf"(?:on|by|for|to|before|until|till|make (?:it|that)) the (?P<number>{_NTH})(?: of (?:the|this) month)?": _day_of_month,
+}
 """The forms of a date, the more telling ones first."""

@@ -48,6 +48,7 @@ _DATED = pattern(
     rf"\b(?:(?:on|by) (?:{_WEEKDAY}|the \d{{1,2}}(?:st|nd|rd|th))|tomorrow|(?:day|week|days|weeks) (?:before|after))\b"
 )
 _TWO_TIMES = pattern(r"\bat \d.*\bat \d")
+_COUNTING = pattern(r"\b\d[.)](?= )|\b\d (?:more |new )?(?:things|tasks|items|todos|reminders|jobs)\b")
 _GRADED = pattern(r"\b(?:prio\w*|urgent\w*|asap|(?:on|as|it|that|make \w+) (?:high|low))\b")
 
 
@@ -72,19 +73,18 @@ def is_doubtful(call: RequestedCall, said: str) -> bool:
 def is_left_out(calls: Sequence[RequestedCall], said: str, today: date) -> bool:
     """Whether a task is added without a date, a priority or a number, though there is one in what was said."""
     given = {name for call in calls for name in call.arguments}
-    if not any(call.tool_name == "add_task" for call in calls):
+    added = [call.arguments for call in calls if call.tool_name == "add_task"]
+    if not added:
         return False
     numbers = _numbers(_COUNTING.sub("", take_all(take_priority(said)[1], today)[2]))
     for call in calls:
         said = said.replace(str(call.arguments.get("title", "")), "")
         numbers -= _numbers(" ".join(map(str, call.arguments.values())))
-    if numbers or (not given & {"due_date", "postpone_days"} and find_date(said, today)):
+    is_nameless = len(calls) > 1 and any(each and "title" not in each for each in added)
+    if numbers or is_nameless or (not given & {"due_date", "postpone_days"} and find_date(said, today)):
         return True
     return "priority" not in given and _GRADED.search(said) is not None
 
 
 def _numbers(text: str) -> set[int]:
     return {int(number) for number in re.findall(r"\d+", text)}
-
-
-_COUNTING = pattern(r"\b\d[.)](?= )|\b\d (?:more |new )?(?:things|tasks|items|todos|reminders|jobs)\b")

@@ -59,6 +59,8 @@ _ASKED_IF_MEANT = re.compile(
     r"I couldn't find a task about '(?P<said>[^\n]*)' in your list\. Did you mean '(?P<task>[^\n]*)'\?$"
 )
 _ASKED_UNDO = re.compile(r"Shall I undo my last change(?:, to '(?P<task>.*)')?\?$")
+_FOR_IT = pattern(r"\b(?:due|deadline|(?:change|move|update|set|put|make) (?:it|that))\b")
+"""Says that a date is for what was just changed."""
 _LAST = pattern(r"\b(?:last|previous)\b")
 _OBJECTS = pattern(
     r"\b(?:no|nope|nah|not|never|\w+n't|wrong|other|mean|meant|mistake|oops|wait|stop|hang on|why|huh|hmm+|forget|mind)\b"
@@ -213,12 +215,8 @@ def _redated(said: str, answered: str, today: date) -> Meaning | None:
     is_plain = is_meant and not (said.endswith("?") or _OBJECTS.search(meant) or GUARD.search(meant))
     if not (is_plain and len(days) == len(changed) == 1) or answered.startswith(("Great!", "I've")):
         return None
-    return Meaning(
-        Kind.REQUEST, [RequestedCall("update_task", {"task": changed[0], "due_date": days[0].isoformat()})]
-    )
-
-
-_FOR_IT = pattern(r"\b(?:due|deadline|(?:change|move|update|set|put|make) (?:it|that))\b")
+    change = {"task": changed[0], "due_date": days[0].isoformat()}
+    return Meaning(Kind.REQUEST, [RequestedCall("update_task", change)])
 
 
 def _small_talk(said: str, answered: str) -> Meaning | None:
@@ -260,12 +258,9 @@ def _asked_back(said: str, answered: str, today: date) -> Meaning | None:
         for call in guess
         if call.tool_name in _QUESTIONS
     ]
-    is_clear = asked and len(asked) == len(guess) and not any(_NAMELESS.search(each) for each in asked)
+    is_clear = len(asked) == len(guess) and not re.search(r" '(?:it)?'(?!\w)", " ".join(asked))
     is_clear = is_clear and (len(guess) < 2 or not any(is_doubtful(call, said) for call in guess))
-    return Meaning(Kind.UNSURE, words=f"Shall I {' and '.join(asked)}?") if is_clear else None
-
-
-_NAMELESS = re.compile(r" '(?:it)?'(?!\w)")
+    return Meaning(Kind.UNSURE, words=f"Shall I {' and '.join(asked)}?") if asked and is_clear else None
 
 
 def _guess(said: str, answered: str, today: date) -> Sequence[RequestedCall]:
@@ -371,9 +366,8 @@ def _chosen(said: str, options: Sequence[str], request: RequestedCall | None) ->
     place = ordinal(words, options)
     if place is None:
         found = [n for n, option in enumerate(options) if words in option.casefold()]
-        exact = [
-            n for n, option in enumerate(options) if re.sub(r" \([^()]*\)$", "", option).casefold() == words
-        ]
+        bare = [re.sub(r" \([^()]*\)$", "", option).casefold() for option in options]
+        exact = [n for n, option in enumerate(bare) if option == words]
         place = exact[0] if len(exact) == 1 else found[0] if len(found) == 1 else None
     if place is None:
         return Meaning(Kind.DECLINED) if _NO.fullmatch(words) else None

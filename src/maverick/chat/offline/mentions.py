@@ -9,24 +9,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from maverick.chat.matching import BASE_FORMS, is_same_word, meaningful, plain_word
 from maverick.chat.offline.dates import find_date
-from maverick.chat.offline.wording import (
-    NUMBERED,
-    begins_with_deed,
-    listed,
-    mentioned,
-    pattern,
-    places,
-    word_set,
-)
+from maverick.chat.offline.wording import NUMBERED, begins_with_deed, listed, mentioned, pattern, places
 
 if TYPE_CHECKING:  # the offline model does without a database
     from maverick.chat.tables import Task
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_LINKS = word_set("a an the my our to of about with for on in from re")
+_LINKS = frozenset(re.findall(r"\S+", "a an the my our to of about with for on in from re"))
 """Words that may stand between those of a title."""
-_NOUNS = word_set(
-    "task tasks item todo thing things stuff one ones call appointment email mail payment trip reminder"
+_NOUNS = frozenset(
+    re.findall(
+        r"\S+",
+        "task tasks item todo thing things stuff one ones call appointment email mail payment trip reminder",
+    )
 )
 """Words that say what kind of thing a task is, behind its own."""
 

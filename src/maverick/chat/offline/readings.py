@@ -98,11 +98,8 @@ def complete(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
 
 def _is_ahead(said: str, today: date) -> bool:
     """Whether an imperative is about a day to come: "finish the report tomorrow" is no news of it."""
-    return (
-        re.match(r"(?:finish|complete|close)\b", said, re.IGNORECASE) is not None
-        and not quoted(said)
-        and find_date(said, today) is not None
-    )
+    is_asked = re.match(r"(?:finish|complete|close)\b", said, re.IGNORECASE) and not quoted(said)
+    return bool(is_asked) and find_date(said, today) is not None
 
 
 _NOT_WHOLLY = pattern(

@@ -90,11 +90,8 @@ def _noted(said: str, answered: str, today: date) -> Sequence[RequestedCall] | N
         return None
     if timing.due in (None, today) and not begins_with_deed(timing.rest):
         return None
-    if re.match(r"(?:the|to|for|on|by|it|at|in|of|a)\b|\W", timing.rest, re.IGNORECASE) or ABOUT.match(
-        answered
-    ):
-        return None
-    return read_sentence(f"add {text}", "", today)
+    is_part = re.match(r"(?:the|to|for|on|by|it|at|in|of|a)\b|\W", timing.rest, re.IGNORECASE)
+    return None if is_part or ABOUT.match(answered) else read_sentence(f"add {text}", "", today)
 
 
 _TOPIC = pattern(r"(?:the|my) (?P<task>\w+(?: \w+){0,2})\s*\?")
@@ -153,13 +150,11 @@ def read(said: str, answered: str, today: date) -> Reading:
     if any("title" in call.arguments for call in calls):  # "add something: I need to …"
         nothing = RequestedCall("add_task", {})
         calls = [call for call in calls if call != nothing]
-    lists = [call for call in calls if call.tool_name == "list_tasks"]  # as they are after the changes
-    is_named = len(calls) < 2 or all(
-        {"title"} <= {*call.arguments} for call in calls if call.tool_name == "add_task"
-    )
-    is_certain = is_certain and is_named and not is_left_out(calls, whole, today)
+    is_certain = is_certain and not is_left_out(calls, whole, today)
     return Reading(
-        [*_changes(calls), *lists], is_certain and not any(is_doubtful(call, said) for call in calls)
+        # The list is shown as it is after the changes.
+        sorted(calls, key=lambda call: call.tool_name == "list_tasks"),
+        is_certain and not any(is_doubtful(call, said) for call in calls),
     )
 
 
@@ -192,10 +187,6 @@ _FIRST_ITEM = re.compile(r"^([^\n]*?[^\n:]):?\s*\n\s*(?:[-*•]|1[.)])\s*")
 _THAT = pattern(r"\b(?:it|that|this)\b")
 
 
-def _changes(calls: Sequence[RequestedCall]) -> list[RequestedCall]:
-    return [call for call in calls if call.tool_name != "list_tasks"]
-
-
 def _sentence(said: str, answered: str, today: date) -> Reading:
     is_plain = not _CORRECTED.fullmatch(said)
     said = said if quoted(said) else without_old_date(said)
@@ -220,11 +211,8 @@ def _asked_about(said: str, answered: str, today: date) -> Reading | None:
     """A question about one task on the list."""
     mentions = mark(said, answered, KNOWN_TASKS.get(), today).mentions
     titles = {task.title for mention in mentions for task in mention.tasks if mention.is_clear}
-    if (
-        len(titles) != 1
-        or not all(mention.is_clear for mention in mentions)
-        or _CHANGES_ON_REQUEST.search(said)
-    ):
+    is_clear = all(mention.is_clear for mention in mentions) and not _CHANGES_ON_REQUEST.search(said)
+    if len(titles) != 1 or not is_clear:
         return None
     (title,) = titles
     return Reading([RequestedCall("list_tasks", {"about": title})], is_certain=True, topic=title)

@@ -91,13 +91,9 @@ class _Reader:
         act = self._act(rest, clause, tasks, values, marks)
         self.is_strange = act is None and not cues.NOT.search(rest) and bool(self._unknown(rest, tasks))
         if act is None:
-            is_reason = (
-                cues.NOT.search(rest)
-                or cues.TO_COME.search(rest)
-                or not marks
-                or not {*self._unknown(rest, tasks)} - {"wait"}
-            )
-            self.unread += [] if is_reason else [_named(tasks)]
+            is_reason = not marks or cues.NOT.search(rest) or cues.TO_COME.search(rest)
+            is_read = is_reason or {*self._unknown(rest, tasks)} <= {"wait"}
+            self.unread += [] if is_read else [_named(tasks)]
             return
         is_big = (
             act.tool_name == "complete_task" and len(tasks) > 1 and marks and cues.WHOLE.match(marks[0].words)
@@ -221,11 +217,7 @@ class _Reader:
             cues.NOT_SET.search(rest) and not cues.NOT_YET.search(clause)
         ):
             return None
-        is_plan = (
-            "due_date" in values
-            and cues.PLAN.search(rest)
-            and not re.search(r"\binstead\b", rest, re.IGNORECASE)
-        )
+        is_plan = "due_date" in values and cues.PLAN.match(rest)
         # "My flight is on Sunday" says when the flight is, and not when to book it.
         is_fact = "due_date" in values and cues.FACT.fullmatch(clause) is not None
         is_over = self.answered.startswith("Great!") and "§" not in clause
@@ -258,19 +250,15 @@ class _Reader:
         """Whether what was done is what the tasks say, and the user did it."""
         either = f"(?:{'|'.join(verbs)})\\b"
         is_own = _is_own(verbs, tasks)
-        is_ours = pattern(rf"\W*(?:my|our|the) \w+ (?:has |have )*(?:already|finally|just) {either}").match(
-            short
-        )
-        is_known = is_known or (is_own and is_ours is not None)
+        ours = pattern(rf"\W*(?:my|our|the) \w+ (?:has |have )*(?:already|finally|just) {either}")
+        is_known = is_known or (is_own and ours.match(short) is not None)
         is_mine = cues.BY_ME.search(short) or pattern(rf"\W*{either}").match(short)
         is_passive = pattern(
             rf"(?:§\d+|\b(?:it|that|they|them))(?P<be>(?:'s|\W|\b(?:is|are|was|were|has|have|been|got|now|all|already|finally)\b)*) {either}"
         ).search(short)
         if not is_mine and not is_passive:
-            is_others = pattern(rf"\W*(?:(?:my|our|the) )?\w+ (?:(?:has|have|had|just) )*{either}.*§").match(
-                short
-            )
-            return False if is_own and is_others else None
+            others = pattern(rf"\W*(?:(?:my|our|the) )?\w+ (?:(?:has|have|had|just) )*{either}.*§")
+            return False if is_own and others.match(short) else None
         if not is_mine and is_passive and not is_passive["be"].strip() and cues.BY_PEOPLE.search(short):
             return None
         return is_known and (

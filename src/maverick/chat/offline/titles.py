@@ -52,13 +52,9 @@ def renamed(marked: Marked, said: str, answered: str, tasks: Sequence[Task], tod
     title = re.sub(r"§(\d+)", lambda at: marked.mentions[int(at[1])].words, new).strip(" .!'\"“”‘’")
     which = found["which"] or found["task"] or found["named"]
     name = marked.mentions[int(which[1:])] if which[0] == "§" else None
-    task = (
-        name.tasks[0].title
-        if name and name.is_clear and len(name.tasks) == 1
-        else reference("it", answered)
-        if name is None
-        else ""
-    )
+    task = reference("it", answered) if name is None else ""
+    if name and name.is_clear and len(name.tasks) == 1:
+        task = name.tasks[0].title
     is_value = (
         take_all(f"to {title}", today)[0]
         or take_priority(cues.LEVEL.sub(r"\1 priority", title))[0]
@@ -69,13 +65,8 @@ def renamed(marked: Marked, said: str, answered: str, tasks: Sequence[Task], tod
         part = re.sub(r"^(?:the|my) ", "", name.words if name else task, flags=re.IGNORECASE)
         new = replaced(task.split(), title.split()) or _with(task, part, title)
         is_exact, title = new != task, new
-    if (
-        not task
-        or (is_value and not re.match(r"\W*rename", said, re.IGNORECASE))
-        or cues.STATED.fullmatch(title)
-    ):
-        return None
-    return Renaming(task, title, is_exact)
+    is_other = (is_value and not re.match(r"\W*rename", said, re.IGNORECASE)) or cues.STATED.fullmatch(title)
+    return Renaming(task, title, is_exact) if task and not is_other else None
 
 
 def _with(title: str, old: str, new: str) -> str:

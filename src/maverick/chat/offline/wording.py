@@ -13,11 +13,6 @@ def pattern(text: str) -> re.Pattern[str]:
     return re.compile(text, re.IGNORECASE)
 
 
-def word_set(text: str) -> frozenset[str]:
-    """The words of a text."""
-    return frozenset(text.split())
-
-
 QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?:(?<=\s)|^)['‘](.+?)['’](?=[\s,.!?:;]|$)")
 _PRIORITY = pattern(
     r",?\s*(?:-\s*)?\b(?P<said>(?:(?:with|at|of|as|a|an|and|it's|it is|this is|that's|which is|(?:make|put|set|mark) (?:it|that)|very|really|super|so|quite|pretty|kinda|rather|extremely)\s+)*)"
@@ -97,6 +92,7 @@ _SHORT: dict[str, str] = dict(
         "mornin>morning teh>the rly>really abt>about em>them whens>when's wheres>where's u>you smth>something sth>something arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
     )
 )
+_ANY_WORD = pattern(r"(?<!')\b[a-z0-9]+\b(?!')")
 _NOT_MISSPELT = frozenset(("don", "lists", "lit", *(f"{day.lower()}s" for day in day_name)))
 _SLIPS = {
     r"\b(?:um+|uh+|erm+)\b,?\s*": "",
@@ -151,11 +147,8 @@ def spelt(text: str) -> str:
     text = _dated(QUOTED.sub("\0", text).replace("’", "'"))
     for slip, right in _SLIPS.items():
         text = re.sub(slip, right, text, flags=re.IGNORECASE)
-    text = re.sub(
-        r"(?<!')\b[a-z0-9]+\b(?!')",
-        lambda found: _spelt(found[0], may_be_name=found.start() > 0 and found[0].istitle()),
-        text,
-        flags=re.IGNORECASE,
+    text = _ANY_WORD.sub(
+        lambda word: _spelt(word[0], may_be_name=word.start() > 0 and word[0].istitle()), text
     )
     return re.sub("\0", lambda _: held.pop(0), text)
 
@@ -251,11 +244,8 @@ def _is_adjective(text: str, found: re.Match[str]) -> bool:
     """Whether a word of priority belongs to the title: "send the important letter"."""
     before, after = text[: found.start()].strip(), text[found.end() :].strip(" !.)")
     is_inside = bool(before and after) and not _TASK_NOUN.match(after)
-    return (
-        is_inside
-        and bool(found["urgent"] or found["mild"] or found["grade"])
-        and found["said"].strip() in ("", "a", "an")
-    )
+    is_word = bool(found["urgent"] or found["mild"] or found["grade"])
+    return is_inside and is_word and found["said"].strip() in ("", "a", "an")
 
 
 def without_list(text: str) -> str:
