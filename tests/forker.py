@@ -19,27 +19,27 @@ import time
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import date
 from importlib import import_module
 from typing import Any, NoReturn, TextIO
 
 _PRELOADED = (
     "maverick.cli.main", "maverick.cli.run.arguments", "maverick.cli.run.command", "maverick.cli.runs.arguments",
-    "maverick.cli.acp.command", "maverick.cli.chat", "maverick.cli.serve", "maverick.cli.tui", "maverick.chat.runner", "maverick.server.app",
+    "maverick.cli.acp.command", "maverick.cli.arguments", "sqlalchemy.dialects.sqlite.aiosqlite", "maverick.cli.chat", "maverick.cli.serve", "maverick.cli.tui", "maverick.chat.runner", "maverick.server.app",
     "maverick.tui.app", "maverick.fleet.worker", "maverick.journal.sqlite.journal",
     "maverick.journal.postgres.journal", "maverick.providers.claude.client", "maverick.providers.openai.client",
     "maverick.providers.http.aiohttp_transport", "maverick.providers.offline", "maverick.tools.typed_arguments",
     "maverick.cli.runs.command", "maverick.cli.runs.list", "maverick.cli.runs.show", "concurrent.futures.thread",
     "encodings.ascii", "encodings.utf_8_sig", "uvicorn", "mcp", "yaml",
 )  # fmt: skip
+_SAID = ("add buy milk tomorrow", "show my tasks", "what else would you say to that?")
 _MOST = 1 << 20
 """How much is told of a start, in bytes at most."""
 
 
 def serve(door: socket.socket) -> str:
     """Fork until the door is closed; returns in each child, with the module that it is to run."""
-    for name in _PRELOADED:
-        with suppress(ImportError):  # what an extra that is not installed has
-            import_module(name)
+    _warm_up()
     assert len(os.listdir("/proc/self/task")) == 1, "no thread is lost by forking"  # noqa: PTH208 - of no folder
     gc.freeze()
     heard, rung = os.pipe()
@@ -72,6 +72,23 @@ def serve(door: socket.socket) -> str:
         for inherited_pipe in (heard, rung):
             os.close(inherited_pipe)
         return _become(json.loads(told), standard)
+
+
+def _warm_up() -> None:
+    """Do once what every program would do for itself when it first needs it."""
+    for name in _PRELOADED:
+        with suppress(ImportError):  # what an extra that is not installed has
+            import_module(name)
+    with suppress(ImportError):
+        from maverick.chat.offline.meaning import meaning_of
+
+        for said in _SAID:  # each of the patterns that are compiled on use is tried
+            meaning_of(said, "", "", date(2026, 1, 1))
+    from maverick.exceptions import JournalDamagedError
+    from maverick.journal.codec import VERSION, decode_entry
+
+    with suppress(JournalDamagedError):  # nothing is no entry, and what reads one is made all the same
+        decode_entry(b"", VERSION)
 
 
 def _tell_ends(lines: dict[int, socket.socket]) -> None:
