@@ -200,6 +200,8 @@ def test_a_run_whose_agent_no_worker_has_waits_says_so_and_can_be_stopped(fleet:
     [
         ({}, ("worker",), 2, "No fleet is configured. Name its Temporal server with --temporal"),
         ({}, ("run", "-p", "Hello.", "--on", "fleet"), 2, "Name its Temporal server with --on temporal://"),
+        ({}, ("run", "-p", "Hi.", "--on", "fleet", "--max-turns", "3"), 2, "--max-turns does not apply to a run"),
+        ({}, ("run", "-p", "Hello.", "--on", "fleet", "--no-journal"), 2, "--no-journal does not apply to a run"),
         ({}, ("run", "-p", "Hello.", "--user", "ana"), 2, "--user is for runs in a fleet. Add --on fleet"),
         ({}, ("fleet", "status", "--temporal", "127.0.0.1:1"), 2, "A fleet keeps its runs in Postgres."),
         ({}, ("serve", "--db", "chat.db"), 2, "--db is the database of a fleet"),

@@ -29,6 +29,15 @@ OPTIONS = {**_OWN, **_SETTINGS, **_LIMITS, "timeout": "--timeout", "mcp": "--mcp
 """All options that change something about an agent, by the names of their values."""
 
 
+def refuse_in_fleet(words: Sequence[str]) -> None:
+    """Refuse options for a run in a fleet, whose workers have settings of their own."""
+    if words:
+        raise InvalidInputError(
+            f"{words[0]} does not apply to a run in a fleet: its workers' settings do. Leave the option out.",
+            field="on",
+        )
+
+
 class RunOptions(Struct, frozen=True):
     """What the options of a command change about an agent for one run."""
 

@@ -35,11 +35,7 @@ class ApprovalStore(ABC):
 
     @abstractmethod
     async def get(self, run_id: str) -> RunRecord:
-        """What is known of a run.
-
-        Raises:
-            RunNotFoundError: There is no such run.
-        """
+        """What is known of a run."""
 
     async def request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
         """Store requests for a decision and park the run; one that exists already is left as it is.

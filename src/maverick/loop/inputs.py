@@ -101,6 +101,15 @@ class Input:
         """Whether a text can be its value."""
         return not self._media or str in self._media
 
+    def read(self, text: str) -> object:
+        """What a person typed for it: the text, or the value it is in JSON if the input is not a text."""
+        if self.type is str:
+            return text
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text  # its type may still accept it, and complains if it does not
+
 
 @dataclass(frozen=True, slots=True)
 class InputConfig:

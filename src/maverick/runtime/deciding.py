@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 from typing_extensions import TypeVar
 
 from maverick.config import AgentConfig
+from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal
 from maverick.journal.approvals import MayApprove, decided
 from maverick.loop.definition import AgentDefinition
@@ -75,10 +76,6 @@ class ApprovingExecutor(ABC):
     ) -> AgentResult[T]:
         """Continue a run."""
 
-    @abstractmethod
-    def _kept_runs(self) -> Journal:
-        """The journal; without one, an InvalidInputError."""
-
     @overload
     async def approve(
         self,
@@ -133,14 +130,8 @@ class ApprovingExecutor(ABC):
                 edited arguments do not fit the tool.
             RunChangedError: The run cannot continue at once, since its agent has changed; nothing was decided.
         """
-        return await self._decide(
-            approval_id,
-            ApprovalAnswer(approved=True, reason=reason, arguments=as_json(arguments), by=by),
-            definition,
-            on_activity,
-            deps,
-            resume=resume,
-        )
+        answer = ApprovalAnswer(approved=True, reason=reason, arguments=as_json(arguments), by=by)
+        return await self._decide(approval_id, answer, definition, on_activity, deps, resume=resume)
 
     @overload
     async def deny(
@@ -172,14 +163,8 @@ class ApprovingExecutor(ABC):
         deps: object = None,
     ) -> AgentResult[Any] | None:
         """Refuse a tool call that a run waits with; the model sees the ``reason``. See :meth:`approve`."""
-        return await self._decide(
-            approval_id,
-            ApprovalAnswer(approved=False, reason=reason, by=by),
-            definition,
-            on_activity,
-            deps,
-            resume=resume,
-        )
+        answer = ApprovalAnswer(approved=False, reason=reason, by=by)
+        return await self._decide(approval_id, answer, definition, on_activity, deps, resume=resume)
 
     async def _decide(
         self,
@@ -209,3 +194,12 @@ class ApprovingExecutor(ABC):
         if not resume or agent is None:
             return None
         return await self.resume(run_id, agent, on_activity=on_activity, deps=deps)
+
+    def _kept_runs(self) -> Journal:
+        """The journal; without one, an InvalidInputError."""
+        if (journal := self.options["journal"]) is None:
+            raise InvalidInputError(
+                "This executor has no journal. Create it with AgentExecutor(client, journal=SqliteJournal(…)).",
+                field="journal",
+            )
+        return journal

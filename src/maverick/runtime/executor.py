@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 from typing_extensions import TypeVar, Unpack
 
 from maverick.config import AgentConfig
-from maverick.exceptions import InvalidInputError, RunExistsError, RunNotFoundError
+from maverick.exceptions import RunExistsError, RunNotFoundError
 from maverick.journal import Journal
 from maverick.journal.approvals import MayApprove
 from maverick.loop.definition import AgentDefinition
@@ -383,14 +383,6 @@ class AgentExecutor(ApprovingExecutor):
         except RunNotFoundError:
             return False
         return True
-
-    def _kept_runs(self) -> Journal:
-        if (journal := self.options["journal"]) is None:
-            raise InvalidInputError(
-                "This executor has no journal. Create it with AgentExecutor(client, journal=SqliteJournal(…)).",
-                field="journal",
-            )
-        return journal
 
 
 arguments.explain_calls(AgentExecutor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -110,17 +109,7 @@ class InputsDialog(ModalScreen[dict[str, Any] | None]):
             fields[at + 1].focus()
             return
         written = {name: self.query_one(f"#input-{name}", Input).value for name in self._declared}
-        _ = self.dismiss({name: _read(self._declared[name], text) for name, text in written.items() if text})
-
-
-def _read(spec: Declared, text: str) -> object:
-    """The text, or the value it is in JSON if the input is not a text."""
-    if spec.type is str:
-        return text
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text  # the input's type may still accept it, and complains if it does not
+        _ = self.dismiss({name: self._declared[name].read(text) for name, text in written.items() if text})
 
 
 class ChoiceDialog(ModalScreen[str | None]):

@@ -12,7 +12,7 @@ from maverick.cli.agent_lookup import look_up, named_file
 from maverick.cli.fleet.connection import open_fleet
 from maverick.cli.fleet.watching import watch_in_fleet
 from maverick.cli.run.inputs import PROMPT, gather_inputs
-from maverick.cli.run_options import RunOptions
+from maverick.cli.run_options import RunOptions, refuse_in_fleet
 from maverick.cli.runs.console import Console
 from maverick.cli.screen import Screen
 from maverick.config import MaverickConfig
@@ -25,13 +25,8 @@ HERE = "fleet"
 
 def run_in_fleet(options: argparse.Namespace, config: MaverickConfig) -> int:
     """Start a run in a fleet, and show it until it ends."""
-    different = RunOptions.from_options(vars(options)).words()
-    if different or not options.kept:
-        raise InvalidInputError(
-            f"{different[0] if different else '--no-journal'} does not apply to a run in a fleet: its workers' settings do. Leave the "
-            "option out.",
-            field="on",
-        )
+    unkept = [] if options.kept else ["--no-journal"]
+    refuse_in_fleet([*RunOptions.from_options(vars(options)).words(), *unkept])
     return asyncio.run(_run(options, config, *remote_agent(options, config)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import stat
@@ -85,15 +84,10 @@ def _check_complete(declared: Mapping[str, Input], given: Mapping[str, str]) -> 
 
 
 def _read(spec: Input | None, text: str) -> object:
-    """The text, or the JSON it is if the agent wants something else than text."""
-    if spec is None or spec.type is str:
+    """The value that was meant; of an image or a document, the file is named."""
+    if spec is None:
         return text
-    if not spec.takes_text:
-        return media_from_path(text)
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text  # the agent's type may read it, and complains if it cannot
+    return spec.read(text) if spec.takes_text else media_from_path(text)
 
 
 def _piped(screen: Screen) -> str | None:

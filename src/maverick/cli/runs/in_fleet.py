@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from maverick.cli.event_printer import EventPrinter
-from maverick.cli.run_options import RunOptions
+from maverick.cli.run_options import RunOptions, refuse_in_fleet
 from maverick.cli.runs.console import Console
 from maverick.cli.settings import load_settings
 from maverick.exceptions import InvalidInputError
@@ -66,11 +66,7 @@ async def abort_run(console: Console, *, run_id: str, reason: str) -> None:
 
 async def resume_in_fleet(console: Console, run_id: str, *, accept_changes: bool, changes: RunOptions) -> int:
     """Have a fleet continue a run that was stopped, and show it."""
-    if different := changes.words():
-        raise InvalidInputError(
-            f"{different[0]} does not apply to a run in a fleet: its workers' settings do. Leave the option out.",
-            field="run_id",
-        )
+    refuse_in_fleet(changes.words())
     from maverick.cli.fleet.connection import open_fleet
     from maverick.cli.fleet.watching import watch_in_fleet
 
