@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from chat.unusual_claims import IN_OTHER_LANGUAGES, UNUSUAL
 from maverick.chat import AgentResult
 from maverick.chat.tables import Task
 from maverick.exceptions import NetworkError, StreamingError
@@ -52,6 +53,8 @@ IDS = (
     "Its key is 7f3e.",
     "The key: 42 in the table.",
     "Entry no. 5 is what you mean.",
+    "Task number seven is the one.",
+    "task forty-two (its key) is the one",
     "ID42 is what you mean.",
     "The i\u200bd is 42.",
     "The ｉｄ is ４２.",
@@ -73,6 +76,13 @@ JARGON = (
     "StopIteration came up.",
     "It says ECONNREFUSED.",
     "Segmentation fault, sorry.",
+    "Unique constraint failed.",
+    "Permission denied.",
+    "Division by zero.",
+    "Invalid argument.",
+    "The token expired.",
+    "The tool failed with code five.",
+    "Key: milk; value: true",
 )
 CODE = (
     '{"success": true, "data": {"title": "x"}}',
@@ -198,9 +208,12 @@ IN_OTHER_WORDS = (
 """Claims without the words that claims have."""
 LONG = ("This is a sentence that goes on. " * 40, "word " * 300, "x" * 2000)
 ODD = ("", "   ", "\n\n\n", "…", "?", "\x1b[31mred\x1b[0m", "\u202eabc", "\ud800", "'", '"', "{", "```")
-ALL = (HARMLESS, IDS, JARGON, CODE, EMOJI, CLAIMS, IN_OTHER_WORDS, LONG, ODD)
+ALL = (HARMLESS, IDS, JARGON, CODE, EMOJI, CLAIMS, IN_OTHER_WORDS, UNUSUAL, IN_OTHER_LANGUAGES, LONG, ODD)
 
 SAID = ("hello", "delete milk", "yes delete", "add fly to the moon", "show my list", "yes", "yes delete all")
+
+UNSEEN = "I haven't looked at your list or changed it just now."
+"""Ends a reply in which a model may have claimed something."""
 
 _NEVER = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}|\b(?:task|conversation)?[ _]?id\b\W{0,2}(?:is )?\w*\d|#\d|task_|\bTask \d"
@@ -216,6 +229,7 @@ _CLAIM = re.compile(
 )
 _OURS = (
     "I haven't looked at your list or changed it just now. Could you provide more details about what you would like me to do?",
+    UNSEEN,
     "I'm having a bit of trouble right now. Please try again.",
     "That's more than I can do in one go. Could you ask me for fewer things at once?",
 )
@@ -285,6 +299,8 @@ def assert_obeys(result: AgentResult, before: Stored, after: Stored) -> None:
     for line in (result.error or "").split("\n"):
         assert line in words or "…and " in words, (line, words)
     assert not _NEVER.search(words), words
+    if any(claim in words for claim in (*UNUSUAL, *IN_OTHER_LANGUAGES)):
+        assert UNSEEN in words, words
     assert not _EMOJI.search(words), words
     told = _read(words)
     _assert_agree(told, before, after, result)

@@ -216,6 +216,47 @@ async def test_what_is_neither_talk_nor_a_question_is_not_said_to_be_done(
     assert result.response.startswith("I haven't looked at your list or changed it just now.")
 
 
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize(
+    ("message", "claim"),
+    [
+        ("hi", "Operation Bluebird bites the dust."),
+        ("hmm", "Nothing awaits you today."),
+        ("it rained on me today", "All four of them went."),
+        ("tell me a joke", "I tossed it."),
+        ("lösche das", "Ich habe das gelöscht."),
+        ("danke", "Erledigt!"),
+        ("what's the capital of France?", "Tu lista está vacía."),
+    ],
+)
+async def test_what_may_be_a_claim_is_followed_by_what_is_true(
+    message: str, claim: str, database: Database
+) -> None:
+    parlour = Parlour(database, client=ScriptedClient(lambda _: reply(claim)))
+    parlour.add("Operation Bluebird", "greenhouse")
+
+    result = await heard(parlour.runner, parlour.context(), message)
+    await parlour.aclose()
+
+    assert result.response == f"{claim}\n{misbehaviour.UNSEEN}"
+    assert (result.success, result.error) == (True, None)
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize("claim", ["I tossed it.", "Ich habe das gelöscht.", "The greenhouse met its end."])
+async def test_what_may_be_a_claim_is_not_said_before_a_tool_is_called(
+    claim: str, database: Database
+) -> None:
+    turn = calls(call("delete_task", task="greenhouse"), text=f"{claim} Which one do you mean?")
+    parlour = Parlour(database, client=ScriptedClient([turn, reply("Done.")]))
+    parlour.add("greenhouse")
+
+    result = await heard(parlour.runner, parlour.context(), "tell me a joke")
+    await parlour.aclose()
+
+    assert result.response == "Do you really want to delete 'greenhouse'? Reply 'yes delete' to confirm."
+
+
 @pytest.mark.requirement("004-G-FRIENDLY")
 async def test_the_offline_model_may_say_what_it_understands(database: Database) -> None:
     parlour = Parlour(database)

@@ -2,22 +2,50 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from chat import misbehaviour
-from chat.misbehaviour import CLAIMS, CODE, EMOJI, HARMLESS, IDS, IN_OTHER_WORDS, JARGON
+from chat.misbehaviour import (
+    CLAIMS,
+    CODE,
+    EMOJI,
+    HARMLESS,
+    IDS,
+    IN_OTHER_WORDS,
+    JARGON,
+)
+from chat.unusual_claims import IN_OTHER_LANGUAGES, UNUSUAL
+from maverick.chat.claims import is_claim
 from maverick.chat.phrases import RESPONSE_LENGTH
-from maverick.chat.sentences import is_claim
 from maverick.chat.streaming import SentenceFilter
+from maverick.chat.tables import Task
 
 FORBIDDEN = re.compile(
     r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}|\bid\W{0,2}\d|\b(?:Value|Key|Timeout|Operational)Error\b|Traceback|[{}`]"
     r"|\bHTTP\b|\b(?:SQL|JSON|API|null)\b|\bSELECT\b|[\U0001f300-\U0001faff☐✓]|[\x00-\x08\x0b-\x1f]"
 )
+TASKS = [
+    Task(id=number, user_id="ana", title=title)
+    for number, title in enumerate(
+        (
+            *misbehaviour.TITLES,
+            "call the dentist",
+            "pay the rent",
+            "book flights to Rome",
+            "email Anna about the budget",
+            "greenhouse",
+            "taxes",
+        ),
+        start=1,
+    )
+]
 PIECES = st.sampled_from([piece for family in misbehaviour.ALL for piece in family])
 TEXTS = st.lists(st.one_of(PIECES, st.text(max_size=60), st.sampled_from(["\n", " ", ". ", "! "]))).map(
     "".join
@@ -90,6 +118,9 @@ def test_technical_words_the_user_chose_are_theirs() -> None:
         ("Hello there 🎉🎉! How are you?", "Hello there! How are you?"),
         ("I ❤️ you. Shall we begin?", "Shall we begin?"),
         ("🚀🚀🚀", ""),
+        ("Here you go‼️ Enjoy it.", "Here you go! Enjoy it."),
+        ("Some ℹ️ for you today. Shall we begin?", "Shall we begin?"),
+        ("Nice ™ work. Shall we begin?", "Shall we begin?"),
     ],
 )
 def test_a_model_has_no_emoji_to_say(text: str, words: str) -> None:
@@ -179,6 +210,33 @@ def test_a_request_that_no_tool_has_heard_is_not_said_to_be_done_in_any_words(as
 )
 def test_offers_questions_denials_and_general_statements_are_no_claims(sentence: str) -> None:
     assert not is_claim(sentence)
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize("claim", [*UNUSUAL, *IN_OTHER_LANGUAGES])
+def test_a_claim_in_any_words_is_left_out_or_followed_by_what_is_true(claim: str) -> None:
+    for asked in ("hi", "thanks!", "hmm", "do it", "sling milk on the pile", "quita eso"):
+        sent = SentenceFilter(asked, (), TASKS)
+        sent.finish(f"Sure! {claim}")
+
+        assert sent.disclaimer, asked
+
+
+@pytest.mark.requirement("004-G-FRIENDLY")
+def test_ordinary_talk_is_kept_and_seldom_doubted(record_property: Callable[[str, object], None]) -> None:
+    lines = (Path(__file__).parent / "utterances" / "talk.jsonl").read_text().splitlines()
+    lost, doubted = [], []
+    for each in map(json.loads, lines):
+        sent = SentenceFilter(each["say"], (), TASKS)
+        sent.finish(each["reply"])
+        if sent.text.split() != each["reply"].split():
+            lost.append((each["say"], sent.text))
+        elif sent.disclaimer:
+            doubted.append((each["say"], sent.text))
+    record_property("ordinary_talk", f"{len(lines)}: {len(lost)} lost words, {len(doubted)} doubted")
+
+    assert len(lost) <= 0.01 * len(lines), lost
+    assert len(doubted) <= 0.05 * len(lines), doubted
 
 
 def test_what_another_tool_has_done_may_be_told_but_nothing_of_tasks() -> None:

@@ -16,10 +16,8 @@ TROUBLE = "I'm having a bit of trouble right now. Please try again."
 TOO_MUCH = "That's more than I can do in one go. Could you ask me for fewer things at once?"
 OUT_OF_TIME = "I ran out of time before I was done. Please check your list before you ask again."
 STOPPED = "I stopped, as you asked."
-NOTHING_DONE = (
-    "I haven't looked at your list or changed it just now. "
-    "Could you provide more details about what you would like me to do?"
-)
+UNSEEN = "I haven't looked at your list or changed it just now."
+NOTHING_DONE = f"{UNSEEN} Could you provide more details about what you would like me to do?"
 ONE_AT_A_TIME = "Let's take these one at a time."
 DECLINED = "All right, I'll leave everything as it is."
 NOTHING_TO_UNDO = "There is nothing to undo."

@@ -65,28 +65,41 @@ _COUNTED = _set(
 )
 """What people count in hundreds; a large number before anything else may be a code."""
 
+_HIGH = r"(?:four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty(?:-\w+)?)"
+"""Numbers that nobody gives to the first few things."""
 _TERMS = re.compile(
     " (?:"  # noqa: S608 - a pattern
     + "|".join(
         (
             r"u?ids?|uuids?|guids?|identifiers?",
-            r"\w*(?<!t)errors?|errno|\w*exceptions?(?! of)|tracebacks?|stack ?traces?|timeouts?|deadlocks?",
+            r"\w*(?<!t)errors?|errno|\w*exceptions?(?! of)|tracebacks?|stack ?traces?|timeouts?|deadlock\w*",
             r"seg(?:mentation )?faults?|core dumped|connection re\w+|bad gateway|bad request|rate limit\w*|exit codes?",
             r"https?|status codes?|urls?|uris?|apis?|sdks?|mcp|llms?|tcp|dns|ssl|tls|oauth|jwts?|cpus?|localhost|sockets?",
             r"json|xml|yaml|html|sql|\w*sqlite\w*|mysql|sqlalchemy|postgres\w*|databases?|queries|query|schemas?|payloads?",
-            r"(?:primary|foreign) keys?|drop table|insert into|delete from \w+|update \w+ set|select all from",
+            r"(?:primary|foreign)[ -]keys?|drop table|insert into|delete from \w+|update \w+ set|select all from",
             r"select (?:[\w']+ ){1,8}from (?:tasks|users|messages|conversations)",
             r"null|undefined|nan|nonetype|booleans?|integers?|regex\w*|std(?:out|err|in)|k?wargs|args|timestamps?|metadata",
             r"backends?|servers?|endpoints?|parameters?|runtimes?|middleware|async(?:io)?|webhooks?|config|debug\w*|syntax",
             r"(?:unique|key|check|null) constraints?|index out of range|context (?:window|length)|functions? return\w*",
             r"return(?:s|ed) (?:true|false|none)|tokens? limit|max(?:imum)? tokens",
+            r"(?:stack|buffer) overflow|cache miss\w*|latency|recursion|upstream|prompt injection|hallucinated|tokens? expired",
+            r"status (?:two|three|four|five) hundred|(?:failed|exited|ended) with code \w+|system messages?|unexpected token",
+            rf"(?:task|item|entry|record|row) (?:number )?{_HIGH}",
             r"idempoten\w*|(?:de)?seriali[sz]\w*|system prompts?|(?:tool|function)[ -]?calls?|called the tool",
         )
     )
     + r")(?= )"
 )
 """Technical, though of letters alone."""
-_NO_PROSE = re.compile(r"[\"'”’]\s*:|;\s*$|^(?: {4}|\t)\S")
+_REPORT = re.compile(
+    r"(?!.* (?:a|an|he|i|it|my|our|she|that|the|they|this|we|you|your) )(?: [\w'-]+){0,4}?"
+    r" (?:(?:failed|denied|exceeded|expired|unavailable|unauthori[sz]ed|forbidden|mismatch|panic|failure|rejection|timed out) "
+    r"|not found |not callable |(?:invalid|illegal|missing|unknown|unhandled|unexpected|duplicate|undefined) (?:.+ )?(?:argument|field|column|key|value|input|type|rejection)s? "
+    r"|no such (?:file|host|table|column) .*|broken pipe |out of memory |division by zero |cannot read .*|too many requests )"
+)
+"""How programs report a failure: in a few words, without any that people would say it with."""
+_STOP = re.compile(r"[.!?]\s")
+_NO_PROSE = re.compile(r"[\"'”’]\s*:|^\W*\w+: .*; ?\w+: |;\s*$|^(?: {4}|\t)\S")
 """A name with its value, the end of a statement, an indented line."""
 
 
@@ -104,7 +117,11 @@ def is_plain(sentence: str, theirs: str) -> bool:
     """Whether people talk like this, or the user did, whose words are ``theirs``."""
     if _NO_PROSE.search(normalized(sentence)):
         return False
-    if any(f"{found[0]} " not in theirs for found in _TERMS.finditer(words_of(sentence))):
+    said = words_of(sentence)
+    if any(f"{found[0]} " not in theirs for found in _TERMS.finditer(said)):
+        return False
+    reports = filter(_REPORT.match, map(words_of, _STOP.split(sentence)))
+    if any(report not in theirs for report in reports):
         return False
     tokens = _tokens(sentence)
     if tokens and _HEAD.fullmatch(tokens[0]):

@@ -67,7 +67,7 @@ def compose(calls: Sequence[ToolCallRecord], text: SentenceFilter) -> AgentResul
         return AgentResult(False, response, list(calls), phrases.NOTHING_DONE)
     if not text.text:
         return AgentResult(False, phrases.TROUBLE, list(calls), phrases.TROUBLE)
-    return AgentResult(True, text.text, list(calls))
+    return AgentResult(True, _joined(text.text, text.disclaimer), list(calls))
 
 
 def explain(reason: TerminateReason, calls: Sequence[ToolCallRecord], text: SentenceFilter) -> AgentResult:
@@ -82,7 +82,7 @@ def explain(reason: TerminateReason, calls: Sequence[ToolCallRecord], text: Sent
     outcomes = [outcome for outcome in _standing(calls) if outcome.sentence != why]
     shown = _shown(outcomes, phrases.RESPONSE_LENGTH - len(text.text) - len(why))
     is_stopped_text = reason is TerminateReason.ABORTED and text.text and not shown
-    response = text.text if is_stopped_text else _joined(text.text, *shown, why)
+    response = _joined(text.text, *([text.disclaimer] if is_stopped_text else [*shown, why]))
     return AgentResult(False, response, list(calls), why)
 
 

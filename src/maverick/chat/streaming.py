@@ -8,30 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property
 
 from msgspec.structs import replace
 
-from maverick.chat.matching import KNOWN_TASKS, meaningful, plain_word
-from maverick.chat.offline import Kind, Meaning, meaning_of
-from maverick.chat.offline.grammar import is_question
-from maverick.chat.offline.mentions import mark
-from maverick.chat.phrases import NOTHING_DONE, RESPONSE_LENGTH
+from maverick.chat.asked import Asked
+from maverick.chat.claims import is_claim, is_statement, may_be_claim, may_tell_deed
+from maverick.chat.phrases import NOTHING_DONE, RESPONSE_LENGTH, UNSEEN
 from maverick.chat.plain_words import words_of
-from maverick.chat.sentences import (
-    asks_for_words,
-    is_claim,
-    is_consent,
-    is_statement,
-    readable,
-    split_off,
-    unmarked,
-    visible,
-)
-from maverick.chat.tables import Task, now
-from maverick.chat.task_tools import LIST, TASK_TOOL_NAMES
+from maverick.chat.sentences import readable, split_off, unmarked, visible
+from maverick.chat.tables import Task
+from maverick.chat.task_tools import TASK_TOOL_NAMES
 from maverick.loop import ToolOutcome, events
-from maverick.model import Message, Role
+from maverick.model import Message
 from maverick.runtime.event_log import Listener
 
 _LEAD = RESPONSE_LENGTH // 2
@@ -41,8 +29,6 @@ _INTERJECTION = 3
 _LONGEST = 2 * RESPONSE_LENGTH
 """Only so much of a longer sentence is checked; nothing after it is sent."""
 _MORE = " …"
-_ALIKE = 3
-"""Words that are taken for each other have so many letters at their head in common."""
 _DIVIDER = "~~~"
 """Begins and ends code; a single one only divides the text."""
 
@@ -62,10 +48,11 @@ class SentenceFilter:
         """All that was sent."""
         self.claimed = False
         """Whether the last turn claimed something without a tool call, which was left out."""
+        self.is_doubtful = False
+        """Whether the last turn may have claimed something without a tool call, which is kept."""
         self.is_held = False
         """Whether nothing is sent before the end, because what happened before the run was resumed is not known here."""
-        self._said = said
-        self._history = history
+        self._asked = Asked(said, history, tasks)
         self._theirs = words_of(said)
         self._tasks_called = False
         self._others_called = False
@@ -87,54 +74,27 @@ class SentenceFilter:
         self._left_out = False
         self._is_full = False
         self._is_over = False
+        self._waits = False
+        """Whether something may contradict what a tool will say, so that it is only sent if none is called."""
         self.claimed = False
-
-    @cached_property
-    def _meaning(self) -> Meaning:
-        """What the user wants, as far as the grammar of the offline model can tell."""
-        said, answered = (
-            next((each.content for each in reversed(self._history) if each.role is role), "")
-            for role in (Role.USER, Role.ASSISTANT)
-        )
-        known = KNOWN_TASKS.set(self.tasks)
-        try:
-            return meaning_of(self._said, answered, said, now().date())
-        finally:
-            KNOWN_TASKS.reset(known)
-
-    @cached_property
-    def _needs_tool(self) -> bool:
-        """Whether only a task tool can do or know what the user wants."""
-        meaning = self._meaning
-        # What a question is about is a task, or anything in the world.
-        if meaning.kind is Kind.REQUEST and any("about" not in call.arguments for call in meaning.calls):
-            return True
-        return is_consent(self._said) or self._names_task(self._said)
-
-    @cached_property
-    def _changes(self) -> bool:
-        return any(call.tool_name != LIST.name for call in self._meaning.calls)
-
-    @cached_property
-    def _beginnings(self) -> set[str]:
-        """How the words of the open tasks begin: nearly all sentences have none of them."""
-        titles = [task.title for task in self.tasks if not task.completed]
-        return {word[:_ALIKE] for title in titles for word in meaningful(title)}
-
-    def _names_task(self, text: str) -> bool:
-        if self._beginnings.isdisjoint(plain_word(word)[:_ALIKE] for word in text.split()):
-            return False
-        tasks = [task for task in self.tasks if not task.completed]
-        return any(each.is_clear for each in mark(text, "", tasks, now().date()).mentions)
+        self.is_doubtful = False
 
     def _is_untold(self, words: str) -> bool:
         """Whether a sentence says what no tool has told the model, though one would have had to."""
-        names = self._names_task(words)
+        names = self._asked.names_task(words)
         if not is_statement(words, of_task=names):
             return False
         if self._others_called:
-            return self._changes and (names or not self._acted_elsewhere)
-        return self._needs_tool or (names and not asks_for_words(self._said) and not is_question(self._said))
+            return self._asked.changes and (names or not self._acted_elsewhere)
+        return self._asked.needs_tool or (names and self._asked.is_silent_on_tasks)
+
+    def _may_report(self, words: str) -> bool:
+        """Whether a sentence may tell of a task, or of something the model did."""
+        if self._acted_elsewhere:
+            return self._asked.brings_up_task(words) and is_statement(words, of_task=True)
+        if may_tell_deed(words, self._asked.expected):
+            return True
+        return self._asked.may_report_task(words) and is_statement(words, of_task=True)
 
     def feed(self, text: str) -> str:
         """Take in more of the model's words; returns those that can be sent by now."""
@@ -147,7 +107,7 @@ class SentenceFilter:
             self._buffer = self._buffer[len(found) :]
         self._is_full |= len(self._buffer) >= _LONGEST
         self._buffer = self._buffer[:_LONGEST]
-        return self._send(_LEAD)
+        return "" if self._waits else self._send(_LEAD)
 
     def start_over(self) -> None:
         """The model is asked again: what was sent stays, and is not sent a second time."""
@@ -179,7 +139,12 @@ class SentenceFilter:
                 self._offer(separator, self._words_of(sentence))
         if self._introduction and not self._introduction.endswith(":") and not self._is_over:
             self._ready.append(self._introduction)
-        self._send(RESPONSE_LENGTH - (len(NOTHING_DONE) if self.claimed else 0), last=True)
+        self._send(RESPONSE_LENGTH - len(self.disclaimer), last=True)
+
+    @property
+    def disclaimer(self) -> str:
+        """What the reply has to say after words that no tool has made true."""
+        return NOTHING_DONE if self.claimed else UNSEEN if self.is_doubtful else ""
 
     def _consider(self, sentence: str) -> None:
         """Check whether a sentence may be sent."""
@@ -190,7 +155,8 @@ class SentenceFilter:
             return
         if self._is_over or (self._tasks_called and not self._others_called):
             return
-        if is_claim(sentence, elsewhere=self._acted_elsewhere and not self._names_task(sentence)):
+        elsewhere = self._acted_elsewhere and not self._asked.names_task(sentence)
+        if is_claim(sentence, elsewhere=elsewhere, expected=self._asked.expected):
             self.claimed = self._is_over = not self._tasks_called
             return
         if self._fence == _DIVIDER:
@@ -211,6 +177,8 @@ class SentenceFilter:
         kept = "" if self._depth > 0 else readable(sentence, self._theirs)
         if kept and self._is_untold(kept):
             self.claimed, kept = not self._tasks_called, ""
+        if kept:
+            kept = self._doubted(kept)
         if self._left_out and kept[:1].islower():
             kept = ""  # it continues with what was left out
         self._left_out = not kept
@@ -218,6 +186,16 @@ class SentenceFilter:
             opened = sentence.count("{") + sentence.count("[") - sentence.count("}") - sentence.count("]")
             self._depth = max(0, self._depth + opened)
         return kept
+
+    def _doubted(self, words: str) -> str:
+        """The sentence, unless it may contradict what a task tool has said."""
+        is_report = self._may_report(words)
+        is_doubtful = is_report or (not self._acted_elsewhere and may_be_claim(words, self._asked.expected))
+        if is_doubtful and self._tasks_called:
+            return ""
+        self.is_doubtful |= is_doubtful
+        self._waits |= is_report
+        return words
 
     def _offer(self, separator: str, words: str) -> None:
         if not words:

@@ -1,0 +1,170 @@
+"""Tells what a user's message asks of the assistant: something of their tasks, or words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+from maverick.chat.claims import Expected, is_courtesy, tells_event
+from maverick.chat.matching import KNOWN_TASKS, meaningful, plain_word
+from maverick.chat.offline import Kind, Meaning, meaning_of
+from maverick.chat.offline.grammar import is_question
+from maverick.chat.offline.mentions import mark
+from maverick.chat.offline.wording import begins_with_deed
+from maverick.chat.plain_words import normalized
+from maverick.chat.tables import Task, now
+from maverick.chat.task_tools import ADD, COMPLETE, LIST
+from maverick.model import Message, Role
+
+_ALIKE = 3
+"""Words that are taken for each other have so many letters at their head in common."""
+_FOR_WORDS = re.compile(
+    r"(?:please |can you |could you |would you |just )*(?:tell|say something|explain|describe|summari[sz]e|translate|write|draft|sing|recommend|suggest"
+    r"|compare|define|spell|calculate|convert|imagine|help|teach|give me|plan an?|let's (?:plan|talk|think|chat))\b"
+    r"|(?:so |and |but )*(?:how (?!many|much|about|am|are)|why|who|should|is it|can i)\b"
+    r"|(?:what|which|is|are|do|does|any)\b.*\b(?:good|best|better|healthy|worth|recommend\w*|usual\w*|mean|tips|difference)\b"
+    r"|what should i (?:cook|eat|wear|pack|bring)\b|how many\b.*\b(?:should|can)\b"
+)
+_OF_SELF = re.compile(
+    r"(?:so |and |but )*(?:what about|well\b|(?:am|did|do|have|had|was|will|what (?:did|have|am)|what do(?= (?:i|we)(?: have| need| still| got| do\b|\W*$))|when (?:did|do|am)|how many (?:do|did|have)"
+    r"|anything|what's) (?:i|we|left|next|for|due|on)\b(?! need))"
+)
+_REMARK = re.compile(
+    r"(?!.*\b(?:please|instead|go$|off|any ?more|rid|need|too(?: please)?$|want|list|tasks?)\b)"
+    r"(?:(?:i|i'm|i've|i'd|we|we're|we've|my|our|it|it's|this|he|she|they|today|you're|you are)\b|(?:the )?\w+ (?:is|was|are|were)\b"
+    r"|(?:that's|that makes|go on|another one|one more|tell me|keep going|wow|cool|nice|lol|ha+|guess what|never ?mind|wait)\b|(?:and|more)\W*$)"
+)
+_FONDNESS = re.compile(
+    r"(?:i|we) (?:\w+ )?(?:love|like|hate|enjoy|miss|had an?)\b|(?:my|our) \w+ (?:is|are|was|were|looks?)\b"
+)
+"""Begins a remark about what tasks are about, rather than about tasks."""
+_PAST = re.compile(r"\S+(?: \S+)? (?:was|were)\b")
+_CONSENT = re.compile(
+    r"(?:(?:oh|well|and|hm+|please)[, ]+)*(?:yes|yep|yeah|yup|sure|ok(?:ay)?|do (?:it|that|so|them)|go ahead|please do|both|all of|that one|the (?:first|second|third|last) one|confirm)\b"
+)
+_SHORT = 7
+_SMALL_TALK = (Kind.GREETING, Kind.THANKS, Kind.GOODBYE, Kind.HELP)
+
+
+class Asked:
+    """What a user's message asks for, as far as it can be told without a model.
+
+    Args:
+        said: The message.
+        history: The conversation before it.
+        tasks: The user's tasks.
+    """
+
+    def __init__(self, said: str, history: Sequence[Message], tasks: Sequence[Task]) -> None:
+        self._said = said
+        self._plain = normalized(said).casefold().replace("’", "'").strip()
+        self._history = history
+        self._tasks = [task for task in tasks if not task.completed]
+        self._all = tasks
+
+    @cached_property
+    def needs_tool(self) -> bool:
+        """Whether only a task tool can do or know what the user wants."""
+        if self._is_request:
+            return not _FOR_WORDS.match(self._plain)
+        is_short = len(self._plain.split()) < _SHORT and self._meaning.kind not in _SMALL_TALK
+        return bool(is_short and _CONSENT.match(self._plain)) or (
+            self.expected is Expected.ACTION and self.names_task(self._said)
+        )
+
+    @cached_property
+    def changes(self) -> bool:
+        """Whether it asks for a change of the tasks."""
+        return any(call.tool_name != LIST.name for call in self._meaning.calls)
+
+    @cached_property
+    def expected(self) -> Expected:
+        """What an answer without a tool call may tell."""
+        if _FOR_WORDS.match(self._plain):
+            return Expected.ANYTHING
+        names = bool(self._title_words(self._said))
+        if is_question(self._said) and not _OF_SELF.match(self._plain):
+            return Expected.TALK if names else Expected.ANYTHING
+        is_small_talk = is_courtesy(self._plain) or self._meaning.kind in _SMALL_TALK
+        is_remark = (_FONDNESS if names else _REMARK).match(self._plain) and not self._is_request
+        return Expected.TALK if is_remark or (is_small_talk and not names) else Expected.ACTION
+
+    @cached_property
+    def is_silent_on_tasks(self) -> bool:
+        """Whether nothing in it explains that an answer names a task."""
+        if self.expected is Expected.TALK:
+            return not self._title_words(self._said)
+        return self.expected is Expected.ACTION
+
+    def names_task(self, text: str) -> bool:
+        """Whether a text names an open task, and it is clear which."""
+        # Nearly all sentences end here.
+        if self._beginnings.isdisjoint(plain_word(word)[:_ALIKE] for word in text.split()):
+            return False
+        return any(each.is_clear for each in mark(text, "", self._tasks, now().date()).mentions)
+
+    def brings_up_task(self, sentence: str) -> bool:
+        """Whether a sentence has words of a task's title, and this message has not."""
+        words = self._title_words(sentence)
+        return bool(words) and words.isdisjoint(self._title_words(self._said))
+
+    def may_report_task(self, sentence: str) -> bool:
+        """Whether a sentence may tell something of a task, which this message does not explain."""
+        is_new = self.brings_up_task(sentence)
+        if self.expected is Expected.ANYTHING:
+            return is_new and (tells_event(sentence) or self._has_title(sentence))
+        is_event = self.expected is Expected.ACTION or tells_event(sentence)
+        return is_new or (is_event and bool(self._title_words(sentence)))
+
+    def _title_words(self, text: str) -> set[str]:
+        return {_singular(word) for word in text.split()} & self._subjects
+
+    def _has_title(self, text: str) -> bool:
+        told = f" {' '.join(meaningful(text))} "
+        return any(f" {' '.join(meaningful(task.title))} " in told for task in self._tasks)
+
+    @cached_property
+    def _subjects(self) -> set[str]:
+        """What the open tasks are about; what is to be done about it is said of anything."""
+        return {
+            _singular(word)
+            for task in self._tasks
+            for word in meaningful(task.title)[begins_with_deed(task.title) :]
+            if len(word) >= _ALIKE
+        }
+
+    @cached_property
+    def _beginnings(self) -> set[str]:
+        return {word[:_ALIKE] for task in self._tasks for word in meaningful(task.title)}
+
+    @cached_property
+    def _is_request(self) -> bool:
+        """Whether it asks for a tool, as far as the grammar of the offline model can tell."""
+        if self._meaning.kind is not Kind.REQUEST:
+            return False
+        # What a question is about is a task, or anything in the world; so is what someone has finished.
+        is_loose = bool(_REMARK.match(self._plain)) and not self.names_task(self._said)
+        loose = (
+            (ADD.name, COMPLETE.name, LIST.name) if _PAST.match(self._plain) else (COMPLETE.name, LIST.name)
+        )
+        return any(
+            "about" not in call.arguments and not (is_loose and call.tool_name in loose)
+            for call in self._meaning.calls
+        )
+
+    @cached_property
+    def _meaning(self) -> Meaning:
+        said, answered = (
+            next((each.content for each in reversed(self._history) if each.role is role), "")
+            for role in (Role.USER, Role.ASSISTANT)
+        )
+        known = KNOWN_TASKS.set(self._all)
+        try:
+            return meaning_of(self._said, answered, said, now().date())
+        finally:
+            KNOWN_TASKS.reset(known)
+
+
+def _singular(word: str) -> str:
+    return plain_word(word).removesuffix("s")

@@ -1,0 +1,52 @@
+"""What models may claim in words that no list has, and in other languages."""
+
+from __future__ import annotations
+
+UNUSUAL = (
+    "I binned the milk.",
+    "Poof! The report is a thing of the past.",
+    "Mum has left the building.",
+    "The plants bite the dust.",
+    "You can forget about the report now.",
+    "Milk: kaput.",
+    "I nuked the report.",
+    "One fewer thing to worry about: the plants.",
+    "Farewell, report!",
+    "I freed you from the report.",
+    "That leaves just milk and mum.",
+    "The report carries top urgency from here on.",
+    "Mum now sits on Friday.",
+    "I bid the plants goodbye.",
+    "Your to-do list shrank.",
+    "You own four chores at present.",
+    "Your plate looks bare.",
+    "I rearranged your week.",
+    "I tossed it.",
+    "It happened just as you wished.",
+    "Yep, as requested.",
+    "All four of them went.",
+    "Nothing awaits you today.",
+)
+"""Claims in words that no list has."""
+IN_OTHER_LANGUAGES = (
+    "Ich habe 'buy milk' gelöscht.",
+    "Die Aufgabe ist jetzt weg.",
+    "Erledigt!",
+    "He borrado la tarea.",
+    "Tarea eliminada.",
+    "Tu lista está vacía.",
+    "J'ai supprimé la tâche.",
+    "C'est fait.",
+    "Ho aggiunto il latte alla lista.",
+    "Fatto!",
+    "Apaguei a tarefa.",
+    "Klaar, de taak is verwijderd.",
+    "Uppgiften är borttagen.",
+    "Gotowe, usunąłem zadanie.",
+    "Görev silindi.",
+    "Я удалил задачу.",
+    "タスクを削除しました。",
+    "已删除任务。",
+    "작업을 삭제했습니다.",
+    "تم حذف المهمة.",
+)
