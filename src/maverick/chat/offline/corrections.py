@@ -109,7 +109,7 @@ def follow_up(said: str, answered: str, today: date) -> list[RequestedCall] | No
 
 
 _MORE = pattern(
-    r"(?:oh,? )?(?:and|also|plus|and also) (?P<what>(?!\d+$).+)|(?P<too>[\w' ]+?),? (?:too|as well)(?:,? please)?"
+    r"(?:oh,? )?(?:and|also|plus|and also) (?P<what>(?!\d+$).+)|(?P<too>(?!(?:me|it|i|not|same|th[aio]\w+)\b)[\w' ]+?),? (?:too|as well)(?:,? please)?"
 )
 
 

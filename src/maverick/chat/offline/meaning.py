@@ -18,7 +18,6 @@ from maverick.chat.offline.corrections import (
     taken_back,
     titles_changed,
 )
-from maverick.chat.offline.cues import GUARD
 from maverick.chat.offline.dates import take_all, take_timing
 from maverick.chat.offline.doubts import is_doubtful
 from maverick.chat.offline.grammar import Kind, small_talk
@@ -60,7 +59,7 @@ _ASKED_IF_MEANT = re.compile(
 )
 _ASKED_UNDO = re.compile(r"Shall I undo my last change(?:, to '(?P<task>.*)')?\?$")
 _FOR_IT = pattern(r"\b(?:due|deadline|(?:change|move|update|set|put|make) (?:it|that))\b")
-"""Says that a date is for what was just changed."""
+_NOT_FOR_IT = pattern(r"\b(?:i|i'm|i'll|we|we're|can|could|might|if|or|maybe|perhaps|only|also)\b")
 _LAST = pattern(r"\b(?:last|previous)\b")
 _OBJECTS = pattern(
     r"\b(?:no|nope|nah|not|never|\w+n't|wrong|other|mean|meant|mistake|oops|wait|stop|hang on|why|huh|hmm+|forget|mind)\b"
@@ -211,8 +210,9 @@ def _redated(said: str, answered: str, today: date) -> Meaning | None:
     changed = [title for titles in titles_changed(answered) for title in titles]
     meant = HESITATION.sub("", said)
     days = take_all(meant, today)[0]
-    is_meant = meant != said or _FOR_IT.search(said)
-    is_plain = is_meant and not (said.endswith("?") or _OBJECTS.search(meant) or GUARD.search(meant))
+    is_other = meant == said or "due " not in answered or mark(meant, "", KNOWN_TASKS.get(), today).mentions
+    is_else = _OBJECTS.search(meant) or _NOT_FOR_IT.search(meant) or said.endswith("?")
+    is_plain = (_FOR_IT.search(said) or not is_other) and not is_else
     if not (is_plain and len(days) == len(changed) == 1) or answered.startswith(("Great!", "I've")):
         return None
     change = {"task": changed[0], "due_date": days[0].isoformat()}
