@@ -57,8 +57,9 @@ def _evidence() -> tuple[dict[str, dict[str, int]], dict[str, set[str]]]:
 
 def _marks(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.requirement":
-            yield from map(ast.literal_eval, node.args)
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="mark"), attr="requirement")):
+                yield from map(ast.literal_eval, node.args)
 
 
 def _modules(tree: ast.AST) -> Iterator[str]:

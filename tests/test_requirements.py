@@ -39,7 +39,7 @@ def ids_of_tests(tree: ast.AST) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             marked += node.decorator_list
-        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
+        elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "pytestmark":
             marked.append(node.value)
     return set[str]().union(*map(ids_in, marked))
 

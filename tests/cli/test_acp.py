@@ -21,6 +21,7 @@ from canary import CANARY
 from cli.command import PATIENCE
 from cli.editor import Editor, editor
 from cli.folder import Folder
+from cli.shop import PROGRAM
 from maverick.cli.acp.content import place_of
 from maverick.cli.acp.tool_calls import preview_content, shown_arguments, title_of
 from maverick.journal import RunStatus, SqliteJournal
@@ -52,7 +53,7 @@ def answer(request):
         steps = [{"step": "look", "status": "done"}, {"step": "write", "status": "in_progress"}]
         return call("update_plan", steps=steps)
     if words.startswith("ask the editor"):
-        return call("mcp__my-server__secret")
+        return call("mcp__my-server__owner")
     heard = [message.content for message in request.messages if message.role is Role.USER]
     images = sum(len(message.parts) > 1 for message in request.messages)
     return reply(f"Heard: {', '.join(heard)}; {images} images.")
@@ -66,24 +67,7 @@ clerk = AgentDefinition(
 def executor(definition, user_id):
     return AgentExecutor(ScriptedClient(answer))
 """
-SERVER = '''
-import os
-from mcp.server.mcpserver import MCPServer
-
-server = MCPServer("mine")
-
-@server.tool()
-def secret() -> str:
-    """Tell the secret."""
-    return os.environ["SECRET"]
-
-@server.prompt()
-def tides(place: str) -> str:
-    """Ask about tides."""
-    return f"When is high tide in {place}?"
-
-server.run("stdio")
-'''
+SHOP = {"tools": {"owner": "Says whose it is."}, "prompts": {"tides": "When is high tide in {place}?"}}
 
 
 @pytest.fixture
@@ -354,11 +338,11 @@ async def test_a_session_whose_last_words_are_elsewhere_is_not_continued_without
 async def test_servers_of_the_editor_are_used_and_one_that_fails_is_left_out(
     office: Path, folder: Folder
 ) -> None:
-    folder.write("server.py", SERVER)
-    env = [EnvVariable(name="SECRET", value="tea")]
-    mine = McpServerStdio(name="my server", command=sys.executable, args=["server.py"], env=env)
+    folder.write("shop.json", json.dumps(SHOP))
+    env = [EnvVariable(name="SHOP_KEY", value="tea")]
+    mine = McpServerStdio(name="my server", command=sys.executable, args=[PROGRAM, "shop.json"], env=env)
     broken = McpServerStdio(name="broken", command="no-such-program", args=[], env=[])
-    wiki = {"wiki": {"command": [sys.executable, str(office / "server.py")]}}
+    wiki = {"wiki": {"command": [sys.executable, PROGRAM, str(office / "shop.json")]}}
     folder.write(".maverick/mcp.json", json.dumps({"mcpServers": wiki}))
     async with editor(office, "clerk.py", "--mcp", "wiki") as made:
         session = await made.new(office, mine, broken)
@@ -371,7 +355,7 @@ async def test_servers_of_the_editor_are_used_and_one_that_fails_is_left_out(
     assert offered["availableCommands"][-1]["name"] == "mcp__wiki__tides"
     assert "'broken' is left out" in made.said(kind="agent_thought_chunk")
     assert "tea" in json.dumps(made.updates("tool_call_update"))
-    assert made.asked[0].tool_call.title == "mcp__my-server__secret"
+    assert made.asked[0].tool_call.title == "mcp__my-server__owner"
 
 
 async def test_instructions_of_a_folder_that_is_not_trusted_are_ignored_and_named(
@@ -408,8 +392,8 @@ async def test_wrong_input_is_told_and_changes_nothing(office: Path) -> None:
         assert "base64" in await told("session/prompt", sessionId=mine, prompt=[bad])
         link = {"type": "resource_link", "uri": "http://[", "name": "x"}
         assert "is not a valid URI" in await told("session/prompt", sessionId=mine, prompt=[link])
-        assert "halves of characters" in await told("session/list", cwd="/\ud800")
-        assert "halves of characters" in await told("session/new", cwd="/\ud800", mcpServers=[])
+        assert "lone surrogate" in await told("session/list", cwd="/\ud800")
+        assert "lone surrogate" in await told("session/new", cwd="/\ud800", mcpServers=[])
         assert (await made.agent.list_sessions(cwd=str(office), cursor="9" * 5_000)).sessions == []
         assert made.process.stdin is not None
         for line in (

@@ -1,8 +1,8 @@
 """An MCP server that needs no library, so that it starts at once: ``python shop_server.py SPEC``.
 
-The file it is given says which tools it has, and how it behaves::
+The file it is given says which tools and prompts it has, and how it behaves::
 
-    {"tools": {"sell": "Sells."}, "reads": ["sell"], "log": "…", "meets": ["mine", "theirs"], "stubborn": true}
+    {"tools": {"sell": "Sells."}, "prompts": {"ask": "Is {place} far?"}, "reads": ["sell"], "log": "…", "meets": ["mine", "theirs"], "stubborn": true}
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def answer(spec: dict[str, Any], method: str, params: dict[str, Any]) -> dict[st
     if method == "initialize":
         return {
             "protocolVersion": params["protocolVersion"],
-            "capabilities": {"tools": {}},
+            "capabilities": {"tools": {}, **({"prompts": {}} if "prompts" in spec else {})},
             "serverInfo": {"name": "shop", "version": "1"},
         }
     if method == "tools/list":
@@ -48,6 +48,17 @@ def answer(spec: dict[str, Any], method: str, params: dict[str, Any]) -> dict[st
             else params["arguments"].get("text", "")
         )
         return {"content": [{"type": "text", "text": text}]}
+    return answer_about(spec["prompts"], method, params) if "prompts" in spec else None
+
+
+def answer_about(prompts: dict[str, str], method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    """What it answers to a request for its prompts, each of which is about a place."""
+    if method == "prompts/list":
+        place = [{"name": "place", "required": True}]
+        return {"prompts": [{"name": name, "arguments": place} for name in prompts]}
+    if method == "prompts/get":
+        text = prompts[params["name"]].format(**params["arguments"])
+        return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
     return None
 
 
