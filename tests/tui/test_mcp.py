@@ -43,7 +43,8 @@ def test_a_projects_server_is_agreed_to_before_the_screen_opens_and_then_used(
         terminal.press("C-q")
         terminal.expect("ended with 0")
 
-    assert shop.done() == ["started", "started", "sell"]  # once to ask for its prompts, and for the run
+    # It is asked for its prompts in the background, before, during or after the run, unless the user quits first.
+    assert sorted(shop.done()) in (["sell", "started"], ["sell", "started", "started"])
     assert shop.is_gone()
 
 
