@@ -187,7 +187,7 @@ def test_our_own_summary_leaves_out_the_thoughts_behind_it_and_says_what_is_bill
 
     assert signatures(asked(run.loop.step)) == []
     (change,) = [event for event in run.events if isinstance(event, PrefixChanged)]
-    assert change.reason == "compacted"
+    assert change.reason == "condensed"
     assert 0 < change.tokens <= run.loop.conversation.tokens
 
 
@@ -210,7 +210,7 @@ def test_the_providers_block_replaces_exactly_what_was_sent_and_later_turns_keep
     assert tuple(messages[1:]) == tuple(kept)
     assert signatures(messages) == signatures(kept) != []
     run.call()
-    assert run.changes() == ["compacted"]
+    assert run.changes() == ["condensed"]
     assert [event.native for event in run.events if isinstance(event, Compacted)] == [True]
 
 

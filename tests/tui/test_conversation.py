@@ -113,7 +113,7 @@ def test_a_prompt_that_is_no_longer_cached_is_a_quiet_line_unless_another_line_s
 ) -> None:
     teller.begin("Go.")
     teller.change_prefix(PrefixReason.TOOLS_CHANGED, 12_000)
-    teller.change_prefix(PrefixReason.COMPACTED, 9_000)
+    teller.change_prefix(PrefixReason.CONDENSED, 9_000)
 
     assert shapes(teller.model)[1:] == [("remark", "tools changed: about 12,000 tokens not cached")]
 

@@ -138,7 +138,7 @@ class Compactor:
         else:
             self._task = range(1, 1 + len(task))
             messages = (note, *history[task.start : task.stop], *newest)
-        self._conversation.rewrite(messages, PrefixReason.COMPACTED, since)
+        self._conversation.rewrite(messages, PrefixReason.CONDENSED, since)
 
     def _plan(self, native: bool) -> bool:
         """Decide which turns are kept; says whether there is something to compact before them."""

@@ -155,7 +155,7 @@ class Conversation:
         """Put a provider's own summary in the place of the first messages; it keeps later thoughts valid."""
         self.history = History((message, *self.history[count:]))
         self._recount()
-        self.note_change(PrefixReason.COMPACTED, 0)
+        self.note_change(PrefixReason.CONDENSED, 0)
 
     def leave_out_refused(self, error: AgentError) -> bool:
         """Leave out what the provider refused: all thoughts, once a run, or media; says whether that may help."""

@@ -18,7 +18,7 @@ _ONLY_THOUGHTS = "[Thoughts, left out]"
 class PrefixReason(StrEnum):
     """Why a request does not extend the one before it."""
 
-    COMPACTED = "compacted"
+    CONDENSED = "condensed"
     """The older turns were replaced by a summary."""
     SHORTENED = "shortened"
     """Tool results were cut to make room."""

@@ -233,7 +233,7 @@ class ConversationModel:
         self.remark("the conversation was compacted", event=event)
 
     def _prefix_changed(self, event: events.PrefixChanged) -> None:
-        if event.tokens and event.reason is not PrefixReason.COMPACTED:  # which is told already
+        if event.tokens and event.reason is not PrefixReason.CONDENSED:  # which is told already
             self.remark(f"{event.reason}: about {event.tokens:,} tokens not cached", event=event)
 
     def _message_added(self, event: events.MessageAdded) -> None:
