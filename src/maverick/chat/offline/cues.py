@@ -119,6 +119,7 @@ ARE_DONE = pattern(
     r"^\W*(?:(?:mark|tick|check)(?: off)? (?:as )?)?(?:done|finished|completed)\s*[:-]\s*(?P<tasks>(?:the |my )?§\d+)\W*$"
 )
 HAVE = pattern(r"\b(?:i|we)(?:'ve| have| just| already| finally)+ §\d+\W*$")
+FOR_NOW = pattern(r"\bfor (?:now|today|tonight|the day|this week)\b")
 ENDS = pattern(r"(?:finish|complete|close|end)\b")
 NOTED = pattern(r"\W*§\d+(?:\W+[DP])+\W*")
 NOT_SET = pattern(

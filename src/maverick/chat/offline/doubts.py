@@ -28,15 +28,15 @@ _NO_TITLE: Mapping[str, str] = {
     r"|^(?:admit|confess|say|be (?:nice|fine|honest))\b|^(?:fine|ok(?:ay)?|good|great|best|better|enough|right|wrong|bad|nice)$"
     r"|, (?:no|not|but|actually|wait|sorry)\b|\bif (?:i|it|it's|you|we|they|not|possible|needed|there)\b|^there(?:'s| is| are)\b|\b(\w+) \1\b",
     "somebody says": r"\b(?:i|i'm|we|we're|he|she|they)\b|^(?:you|me)\b|\b(?:need|have|got) to\b|\bgotta\b|^(?:his|her|their|its|your)\b",
-    "the beginning is missing": r"^(?:and|or|but|to|of|is|are|not|what|when|which|who|how|why|if|whether|also|both|it|them|every|each|another|\d+(?:st|nd|rd|th) to)\b",
-    "the end is missing": r"\b(?:to|the|a|an|of|from|at|for|by|with|my|or|not|really|very|too|as well|again|it|them|both|(?:by|until|since) last)$|^(?:go|run|leave)(?:,|$)",
+    "the beginning is missing": r"^(?:on|at|in|before|after|until|during|and|or|but|to|of|is|are|not|what|when|which|who|how|why|if|whether|also|both|it|them|every|each|another|\d+(?:st|nd|rd|th) to)\b",
+    "the end is missing": r"\b(?:next|this|after|before|until|around|to|the|a|an|of|from|at|for|by|with|my|or|not|really|very|too|as well|again|it|them|both|(?:by|until|since) last)$|^(?:go|run|leave)(?:,|$)",
     "it says nothing": r"^(?:something|anything|stuff|thing)\b|^(?:\w+ )?things?$|^usual$|^\w+ (?-i:it|them|those|these)\b|\b(?-i:it) \w+s\b|\b(?:new|another|other|different) one\b"
     r"|^\w+ one$|^(?!\w*[aeiouy])[a-z]{3,}(?:'s)?$",
     "a date": rf"\b(?:today|tonight|tomorrow|starting|{_WEEKDAY})\b(?!'s)|\b(?:next|this) (?:week|month)\b|^(?:(?:next|this) )?{_WEEKDAY}:|[-,(] ?(?:mon|tue|wed|thu|fri|sat|sun)\b"
     r"|\bthe \d{1,2}(?:st|nd|rd|th)\b(?! (?:birthday|anniversary|floor|century|edition)\b)|\b(?:before|until|by|since) then\b|\bat the latest\b"
     r"|\b(?:on|by|until|till|before) the (?:\w+teenth|\w+tieth|\w+t[yh][- ]\w+|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth)\b"
     r"|\bsame (?:day|time|date|priority)\b|^day (?:before|after)\b|\b(?:hours?|days?|minutes?|weeks?) (?:before|earlier)$",
-    "a day of a month": rf"\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}|\b{_MONTH} \d{{1,2}}\b",
+    "a day of a month": rf"\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}|\b{_MONTH} \d{{1,2}}\b|\b(?:by|until|before|mid|early|late)[ -]{_MONTH}",
     "how often, or how long": r"^(?:days?|weeks?|months?|hours?|minutes?)\b|\bwithin \d|\b(?:every|each) \w|\b(?:once|twice|times) an? (?:day|week|month|year)\b",
     "a time": r"\b[ap]m$|^\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\bat (?:half|quarter)\b|(?<![£$€\d.])\b\d{1,2}[.:]\d{2}$|\b(?:eod|cob)\b|\b\d{1,2}-\d{1,2}$",
 }

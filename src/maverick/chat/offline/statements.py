@@ -95,12 +95,10 @@ class _Reader:
             is_read = is_reason or {*self._unknown(rest, tasks)} <= {"wait"}
             self.unread += [] if is_read else [_named(tasks)]
             return
-        is_big = (
-            act.tool_name == "complete_task" and len(tasks) > 1 and marks and cues.WHOLE.match(marks[0].words)
-        )
-        is_clear = (
-            not is_big and len(marks) < 2 and len(days) < 2 and bool(tasks) and not cues.GUARD.search(rest)
-        )
+        is_big = len(tasks) > 1 and marks and cues.WHOLE.match(marks[0].words)
+        is_half = act.tool_name == "complete_task" and (is_big or cues.FOR_NOW.search(clause))
+        is_clear = len(marks) < 2 and len(days) < 2 and bool(tasks)
+        is_clear = is_clear and not (is_half or cues.GUARD.search(rest))
         name = _named(tasks) if not marks or marks[0].is_clear else marks[0].words
         if (name, act._replace(is_certain=True)) not in self.acts or cues.GUARD.search(rest):
             self.acts.append((name, act._replace(is_certain=act.is_certain and is_clear)))

@@ -41,7 +41,7 @@ _LIST_INSIDE = pattern(
     r"(?:^|\s)(?:to|on|onto|in|into) (?:(?:my|the|our) )?(?:to[- ]?do |task )?list(?: of tasks)?:?(?= \S)(?! (?:of|for the)\b)"
 )
 _CALLED = pattern(
-    r"^(?:(?:title|name|what)\s*:\s*)?(?:(?:the|a|an|one|my|that|this)\s+(?=\D))?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|todo|to-do|reminder|note(?= to\b))s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying|(?:that )?says)\s+)?(?:(?:that )?(?:i|we)(?:'ve got| have| have got)\s+(?=an?\b|the\b|my\b)(?:an? )?)?(?:(?:that )?(?:(?:i|we)(?:'ve| have)? )?(?:got to|have to|need to|gotta|must(?: to)?|should)\s+)?(?:(?:remember|not forget) to\s+)?(?:(?:like|just|really|actually)\s+)?"
+    r"^(?:(?:title|name|what)\s*:\s*)?(?:(?:the|a|an|one|my|that|this)\s+(?=\D))?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|todo|to-do|reminder|note(?= to (?!(?:the|my|our|his|her)\b)))s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying|(?:that )?says)\s+)?(?:(?:that )?(?:i|we)(?:'ve got| have| have got)\s+(?=an?\b|the\b|my\b)(?:an? )?)?(?:(?:that )?(?:(?:i|we)(?:'ve| have)? )?(?:got to|have to|need to|gotta|must(?: to)?|should)\s+)?(?:(?:remember|not forget) to\s+)?(?:(?:like|just|really|actually)\s+)?"
 )
 _TASK_NOUN = pattern(r"[,:;.]|(?:task|item|todo|to-do|reminder|thing|one|stuff|and|for|by|due|on|to)s?\b")
 _VALUE_OF = pattern(
@@ -58,7 +58,6 @@ COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"
 _LAST = pattern(r"the last(?: one| task)?")
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 NUMBERED = "|".join((*ORDINALS, *COUNTS))
-"""How the things on a list are counted."""
 _ORDINAL = pattern(
     rf"(?:the )?(?:(?P<word>{'|'.join(ORDINALS)})|(?:number|no\.?|task|item|#)\s*(?P<number>\d{{1,3}}|{'|'.join(COUNTS)})|(?P<nth>\d{{1,3}})(?:st|nd|rd|th)?)"
     r"(?: one| task| item)?"
