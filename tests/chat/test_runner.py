@@ -180,6 +180,37 @@ async def test_in_one_turn_a_list_shows_what_was_added_before_it(database: Datab
     assert result.response == "Got it! Added 'buy milk' to your list. Anything else?\n1. ☐ buy milk"
 
 
+@pytest.mark.requirement("004-TIMEOUT")
+async def test_a_slow_database_is_waited_for_until_the_time_is_up_and_the_user_is_told_to_check(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, begun, release = LeapingClock(monkeypatch), threading.Event(), threading.Event()
+
+    def slow() -> Any:
+        begun.set()
+        release.wait(60)
+        return database.session()
+
+    client = ScriptedClient([call("add_task", title="milk"), reply("done")])
+    runner = AgentRunner(database.session, MCPToolServer(slow), client=client)
+    context = AgentContext.from_request(user_id="ana", conversation_id="c", messages=[])
+    answering = asyncio.create_task(runner.run(context, "add milk"))
+    await asyncio.to_thread(begun.wait, 60)
+    try:
+        for seconds in (25, 6):
+            clock.leap(seconds)
+            await asyncio.sleep(0.05)
+        with pytest.raises(AnswerTimeoutError) as caught:
+            await answering
+    finally:
+        release.set()
+    await runner.aclose()
+
+    assert caught.value.result.response == OUT_OF_TIME, caught.value.result.tool_calls
+    assert "Check what its tools have done" in str(caught.value)
+    assert not caught.value.retryable
+
+
 @pytest.mark.requirement("004-TIMEOUT", "CHAT-KEYED")
 @pytest.mark.parametrize("kept", [True, False])
 async def test_past_the_time_it_is_told_what_was_done_and_asking_again_does_it_no_second_time(

@@ -121,3 +121,7 @@ def test_data_that_is_partial_or_odd_never_raises_and_the_rest_of_it_counts(mess
 
     assert usage.output_tokens == 60
     assert usage.input_tokens in {0, 118}
+
+
+def test_no_messages_have_used_nothing() -> None:
+    assert extract_usage(None) == extract_usage([])

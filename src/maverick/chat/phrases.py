@@ -115,6 +115,12 @@ def confirm_delete(*titles: str) -> str:
     return f"Do you really want to delete {_and(_named(titles))}? Reply '{CONFIRM_DELETE}' to confirm."
 
 
+def one_at_a_time(later: Sequence[str]) -> str:
+    """Only one action can be confirmed at a time; the others, as ``Delete 'milk'``, have to be asked for again."""
+    others = _and(_fitting([f"{action[:1].lower()}{action[1:]}" for action in later], _NAMES_ROOM))
+    return f"{ONE_AT_A_TIME} Ask me again afterwards to {others}." if others else ONE_AT_A_TIME
+
+
 def confirm_bulk(phrase: str, kept: Sequence[str] = ()) -> str:
     """The question before many tasks are changed at once, with those that are not."""
     but = (

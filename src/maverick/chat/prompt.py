@@ -54,5 +54,6 @@ def chat_agent(
         prompt_config=PromptConfig(system_prompt=_SYSTEM_PROMPT),
         model_config=ModelConfig(model=model, max_tokens=max_tokens or needed),
         run_config=limits,
-        tool_config=ToolConfig(tools=tools, timeout=20),
+        # A tool may take longer than an answer: one that gave up first would leave open what it did.
+        tool_config=ToolConfig(tools=tools),
     )

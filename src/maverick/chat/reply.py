@@ -6,7 +6,7 @@ the reply is made of its messages, and the model's account of it is dropped.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import groupby
@@ -92,16 +92,20 @@ def _standing(calls: Sequence[ToolCallRecord]) -> list[_Outcome]:
     standing = [
         outcome for place, outcome in enumerate(outcomes) if not _is_outdated(outcome, outcomes[place + 1 :])
     ]
-    questions = {outcome.sentence for outcome in outcomes if outcome.kind is _Kind.QUESTION}
+    questions = {outcome.sentence: outcome for outcome in outcomes if outcome.kind is _Kind.QUESTION}
     if len(questions) > 1:
-        standing = [_asked_first(outcome) for outcome in standing]
+        standing = [
+            _asked_first(outcome, questions) if outcome.kind is _Kind.QUESTION else outcome
+            for outcome in standing
+        ]
     return sorted(standing, key=lambda outcome: outcome.kind is _Kind.QUESTION)
 
 
-def _asked_first(outcome: _Outcome) -> _Outcome:
-    if outcome.kind is not _Kind.QUESTION:
-        return outcome
-    return replace(outcome, sentence=f"{phrases.ONE_AT_A_TIME} {outcome.sentence}")
+def _asked_first(asked: _Outcome, questions: Mapping[str, _Outcome]) -> _Outcome:
+    """The question that is open, with what the others were about."""
+    others = [each.call.result["error"] for sentence, each in questions.items() if sentence != asked.sentence]
+    actions = [str(error.get("details", {}).get("action", "")) for error in others]
+    return replace(asked, sentence=f"{phrases.one_at_a_time([*filter(None, actions)])} {asked.sentence}")
 
 
 def _outcome(call: ToolCallRecord) -> _Outcome | None:

@@ -125,9 +125,8 @@ class TaskSession:
         binding = binding_hash([tool.name, tool.description, tool.parameters, what])
         if not self.confirmations.consume(tool.name, binding):
             asked = self.confirmations.ask(tool.name, binding, phrase, question, action)
-            raise TaskRefusedError(
-                "confirmation_required", question, confirmation=asked.id, phrase=phrase, tool=tool.name
-            )
+            about = {"confirmation": asked.id, "phrase": phrase, "tool": tool.name, "action": action}
+            raise TaskRefusedError("confirmation_required", question, **about)
 
 
 @dataclass(frozen=True)

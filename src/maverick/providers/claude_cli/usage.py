@@ -83,10 +83,10 @@ class _Meter:
         return self._cost if price is None else price.cost(usage)
 
 
-def extract_usage(messages: Iterable[Message]) -> AgentUsage:
-    """The usage that a list of messages reports; the duration is the one in its ``ResultMessage``."""
+def extract_usage(messages: Iterable[Message] | None) -> AgentUsage:
+    """The usage that a list of messages reports, if there is one; the duration is the one in its ``ResultMessage``."""
     meter = _Meter()
-    for message in messages:
+    for message in messages or ():
         meter.see(message)
     return meter.read()
 
