@@ -116,7 +116,7 @@ _ENGLISH_SOUND = re.compile(r"th|wh|sh|ck|ght|oo|ee|ful|ing\b|ed\b|ly\b|y\b")
 _FEW = 3
 
 _PAST = (
-    r"(?!(?:need|feed|bed|red|speed|indeed|bored|excited|interested|loved|married|organi[sz]ed|relaxed|stressed|tired|used|worried|left)\b)"
+    r"(?!(?:need|feed|bed|red|speed|indeed|bored|excited|interested|loved|married|organi[sz]ed|relaxed|stressed|tired|used|worried|left|made (?:from|of))\b)"
     rf"(?:\w{{2,}}ed|{'|'.join(sorted(BASE_FORMS.keys() - {'cut', 'read', 'run'}))}|came|fell|flew|kept|lost|stood|struck|(?<=\w )(?:put|set))"
 )
 _DEED = re.compile(
@@ -196,27 +196,25 @@ def is_statement(sentence: str, *, of_task: bool = False) -> bool:
     return not said.endswith("?") and not offers.search(said) and not is_courtesy(said)
 
 
-def may_be_claim(sentence: str, expected: Expected) -> bool:
-    """Whether an English sentence may say, in whatever words, what happened or what is on the list."""
+def may_report(sentence: str, expected: Expected) -> bool:
+    """Whether a sentence may tell what was done, what happened or what is planned; in another language, any statement may."""
     plain = _HARMLESS.sub("well", _QUOTED.sub("''", _plain(sentence)))
     if plain.endswith("?") or is_courtesy(plain):
         return False
+    if _DEED.search(plain) or not _is_english(_QUOTED.sub("''", sentence), expected):
+        return True
     if expected is not Expected.ANYTHING and not _FEELING.match(plain) and tells_event(plain):
         return True
-    if _OFFERS.search(plain) or _OF_ITSELF.match(plain):
-        return False
-    if _PLANS.search(plain) and (expected is not Expected.ANYTHING or _YOURS.search(plain)):
+    is_plan = _PLANS.search(plain) and (expected is not Expected.ANYTHING or _YOURS.search(plain))
+    return bool(is_plan) and not _OFFERS.search(plain) and not _OF_ITSELF.match(plain)
+
+
+def is_talk(sentence: str) -> bool:
+    """Whether a sentence is about feelings and abilities, asks, offers or advises, or has no end."""
+    plain = _QUOTED.sub("''", _plain(sentence))
+    if not sentence.rstrip().endswith((".", "!", "…")) or _OFFERS.search(plain) or is_courtesy(plain):
         return True
-    is_whole = sentence.rstrip().endswith((".", "!", "…"))
-    return expected is Expected.ACTION and is_whole and not (_TALK.match(plain) or begins_with_deed(plain))
-
-
-def may_tell_deed(sentence: str, expected: Expected) -> bool:
-    """Whether a sentence tells what the assistant has done, or anything in another language, in which it may."""
-    if sentence.rstrip().endswith("?") or is_courtesy(_plain(sentence)):
-        return False
-    plain = _HARMLESS.sub("well", _QUOTED.sub("''", _plain(sentence)))
-    return _DEED.search(plain) is not None or not _is_english(_QUOTED.sub("''", sentence), expected)
+    return bool(_TALK.match(plain) or _OF_ITSELF.match(plain)) or begins_with_deed(plain)
 
 
 def tells_event(sentence: str) -> bool:

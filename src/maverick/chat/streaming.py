@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from msgspec.structs import replace
 
 from maverick.chat.asked import Asked
-from maverick.chat.claims import is_claim, is_statement, may_be_claim, may_tell_deed
+from maverick.chat.claims import Expected, is_claim, is_statement, is_talk, may_report
 from maverick.chat.phrases import NOTHING_DONE, RESPONSE_LENGTH, UNSEEN
 from maverick.chat.plain_words import words_of
 from maverick.chat.sentences import readable, split_off, unmarked, visible
@@ -89,10 +89,10 @@ class SentenceFilter:
         return self._asked.needs_tool or (names and self._asked.is_silent_on_tasks)
 
     def _may_report(self, words: str) -> bool:
-        """Whether a sentence may tell of a task, or of something the model did."""
+        """Whether a sentence may tell of a task, or of something that happened."""
         if self._acted_elsewhere:
             return self._asked.brings_up_task(words) and is_statement(words, of_task=True)
-        if may_tell_deed(words, self._asked.expected):
+        if may_report(words, self._asked.expected):
             return True
         return self._asked.may_report_task(words) and is_statement(words, of_task=True)
 
@@ -190,7 +190,8 @@ class SentenceFilter:
     def _doubted(self, words: str) -> str:
         """The sentence, unless it may contradict what a task tool has said."""
         is_report = self._may_report(words)
-        is_doubtful = is_report or (not self._acted_elsewhere and may_be_claim(words, self._asked.expected))
+        may_act = self._asked.expected is Expected.ACTION and not self._acted_elsewhere
+        is_doubtful = is_report or (may_act and not is_talk(words))
         if is_doubtful and self._tasks_called:
             return ""
         self.is_doubtful |= is_doubtful
