@@ -26,7 +26,7 @@ _NO_TITLE: Mapping[str, str] = {
     r"|^(?:(?:put|pop|pencil|slot) (?:in|down)|add|need|wanna)\b|^\w+ me\b",
     "talk": r"\b(?:lol|haha|thanks|thx|um|uh|maybe|perhaps|probably|preferably|ideally|yesterday|already|instead of|unless|because|but|don't|or)\b"
     r"|^(?:admit|confess|say|be (?:nice|fine|honest))\b|^(?:fine|ok(?:ay)?|good|great|best|better|enough|right|wrong|bad|nice)$"
-    r"|, (?:no|not|but|actually|wait|sorry)\b|\bif (?:i|it|it's|you|we|they|not|possible|needed|there)\b|^there(?:'s| is| are)\b|\b(\w+) \1\b",
+    r"|, (?:no|not|but|actually|wait|sorry)\b|\bif (?:i|it|it's|you|we|they|not|possible|needed|there)\b|^there(?:'s| is| are)\b|\b(?:that|it|what|here)'s\b|\b(\w+) \1\b",
     "somebody says": r"\b(?:i|i'm|we|we're|he|she|they)\b|^(?:you|me)\b|\b(?:need|have|got) to\b|\bgotta\b|^(?:his|her|their|its|your)\b",
     "the beginning is missing": r"^(?:on|at|in|before|after|until|during|and|or|but|to|of|is|are|not|what|when|which|who|how|why|if|whether|also|both|it|them|every|each|another|\d+(?:st|nd|rd|th) to)\b",
     "the end is missing": r"\b(?:next|this|after|before|until|around|to|the|a|an|of|from|at|for|by|with|my|or|not|really|very|too|as well|again|it|them|both|(?:by|until|since) last)$|^(?:go|run|leave)(?:,|$)",
@@ -48,6 +48,7 @@ _DATED = pattern(
     rf"\b(?:(?:on|by) (?:{_WEEKDAY}|the \d{{1,2}}(?:st|nd|rd|th))|tomorrow|(?:day|week|days|weeks) (?:before|after))\b"
 )
 _TWO_TIMES = pattern(r"\bat \d.*\bat \d")
+_MOVED = pattern(r"\b(?:to|till|until|for|by) (?:the )?(?:\d|\w+day\b|tomorrow|next)")
 _COUNTING = pattern(r"\b\d[.)](?= )|\b\d (?:more |new )?(?:things|tasks|items|todos|reminders|jobs)\b")
 _GRADED = pattern(r"\b(?:prio\w*|urgent\w*|asap|(?:on|as|it|that|make \w+) (?:high|low))\b")
 
@@ -71,11 +72,14 @@ def is_doubtful(call: RequestedCall, said: str) -> bool:
 
 
 def is_left_out(calls: Sequence[RequestedCall], said: str, today: date) -> bool:
-    """Whether a task is added without a date, a priority or a number, though there is one in what was said."""
+    """Whether a task is added without a date, a priority or a number, or changed without a date, that was said with it."""
     given = {name for call in calls for name in call.arguments}
     added = [call.arguments for call in calls if call.tool_name == "add_task"]
     if not added:
-        return False
+        is_regraded = (
+            len(calls) == 1 and "priority" in given and not given & {"due_date", "title", "postpone_days"}
+        )
+        return is_regraded and _MOVED.search(said) is not None and find_date(said, today) is not None
     numbers = _numbers(_COUNTING.sub("", take_all(take_priority(said)[1], today)[2]))
     for call in calls:
         said = said.replace(str(call.arguments.get("title", "")), "")

@@ -230,14 +230,14 @@ def _read_clauses(said: str, answered: str, today: date) -> Reading:
     is_whole = True
     about = answered
     parts = clauses(said)
-    for part in parts if len(parts) > 1 and not is_question(said) else ():
+    for place, part in enumerate(parts if len(parts) > 1 and not is_question(said) else ()):
         if calls and _is_reason(part, said, calls):
             continue
         found = follow_up(part, about, today) or _clause(part, about, today)
         is_told = not calls and bool(mark(part, "", KNOWN_TASKS.get(), today).mentions)
         is_remark = not (calls or is_told) and _is_remark(part, today) and not _THAT.search(said)
         is_whole = is_whole and (found is not None or is_remark or _NOT_DONE.match(part) is not None)
-        is_told_why = f", {part}" in said and UNTIMED.match(part) and OBLIGED.search(parts[0])
+        is_told_why = f", {part}" in said and UNTIMED.match(part) and OBLIGED.search(parts[place - 1])
         if found and is_told_why and [call.tool_name for call in calls] == ["add_task"]:
             # "I have to give a talk on Monday, add write the talk": it was said why, and when.
             is_whole = is_whole and _is_again(calls[0], found[0])
