@@ -176,13 +176,12 @@ async def test_another_tool_makes_no_claim_about_a_task_true(
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        ("send Anna an email about the budget", "I've sent Anna the email about the budget."),
         ("what's the weather in Rome?", "It is sunny in Rome."),
         ("please explain photosynthesis", "Plants take in light and turn it into sugar."),
     ],
 )
 async def test_what_tasks_are_about_may_be_talked_about(message: str, words: str, database: Database) -> None:
-    acts = [call("light", on=True)] if "sent" in words else [call("weather")] if "sunny" in words else []
+    acts = [call("weather")] if "sunny" in words else []
     parlour = Parlour(database, client=ScriptedClient([*acts, reply(words)]), tools=[light, weather])
     parlour.add("email Anna about the budget", "book flights to Rome", "water the plants")
 
@@ -190,6 +189,30 @@ async def test_what_tasks_are_about_may_be_talked_about(message: str, words: str
     await parlour.aclose()
 
     assert result.response == words
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("send Anna an email about the budget", "I've sent Anna the email about the budget."),
+        ("get rid of the greenhouse and switch the light on", "Sorted, boss."),
+        ("what is left? and light on", "Light's on. Nada on the agenda."),
+        ("light on please", "Licht ist an, 'greenhouse' ist weg."),
+        ("lösch das Gewächshaus", "Consider it handled."),
+    ],
+)
+async def test_what_another_tool_did_says_nothing_of_the_list(
+    message: str, words: str, database: Database
+) -> None:
+    client = ScriptedClient([call("light", on=True), reply(words)])
+    parlour = Parlour(database, client=client, tools=[light])
+    parlour.add("email Anna about the budget", "greenhouse")
+
+    result = await parlour.say(message)
+    await parlour.aclose()
+
+    assert misbehaviour.UNSEEN in result.response
 
 
 @pytest.mark.requirement("CHAT-TRUTH")
@@ -328,3 +351,33 @@ async def test_a_call_that_worked_when_it_was_made_again_is_not_told_as_a_failur
     await parlour.aclose()
 
     assert (result.success, result.response) == (True, "Great! I've marked 'buy milk' as complete.")
+
+
+@pytest.mark.requirement("004-G-FRIENDLY")
+@pytest.mark.parametrize(
+    "fact", ["William Shakespeare wrote it around 1600.", "That makes 391.", "In 753 BC.", "Dial 112 or 911."]
+)
+async def test_a_number_may_answer_a_question(fact: str, database: Database) -> None:
+    parlour = Parlour(database, client=ScriptedClient([reply(fact)]))
+
+    result = await parlour.say("how much is that, and who wrote Hamlet?")
+    await parlour.aclose()
+
+    assert (result.success, result.response) == (True, fact)
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize("message", ["show my list and add ham", "add ham"])
+async def test_a_list_asked_for_before_a_change_is_shown_as_it_is_after_it(
+    message: str, database: Database
+) -> None:
+    turn = calls(call("list_tasks"), call("add_task", title="ham"))
+    parlour = Parlour(database, client=ScriptedClient([turn, reply("done")]))
+    parlour.add("greenhouse")
+
+    result = await parlour.say(message)
+    await parlour.aclose()
+
+    assert result.response.startswith("Got it! Added 'ham' to your list.")
+    assert ("greenhouse" in result.response) == ("show" in message)
+    assert len(result.tool_calls) == 2

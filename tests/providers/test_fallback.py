@@ -22,6 +22,7 @@ from maverick.model import (
     ModelInfo,
     Opaque,
     Request,
+    RequestConfig,
     Response,
     StreamItem,
     Text,
@@ -334,3 +335,11 @@ async def test_the_only_openai_client_keeps_its_reasoning() -> None:
     answer = await client.run(HELLO)
 
     assert answer.parts == (thought, Text("Hello."))
+
+
+async def test_a_client_of_the_model_that_is_named_is_asked_first() -> None:
+    first, second = named("claude:one", [reply("claude")]), named("openai:two", [reply("openai")] * 2)
+    client = FallbackClient([first, second])
+    wanted = Request(HELLO.messages, config=RequestConfig(model="openai:two"))
+
+    assert [(await client.run(wanted)).content, (await client.run(HELLO)).content] == ["openai", "claude"]

@@ -131,10 +131,14 @@ async def test_secrets_in_the_words_so_far_are_hidden_and_words_that_no_hook_has
     said = f"Once upon a time: API_KEY={CANARY} "
     failed = await AgentExecutor(Cut(1, said)).execute(agent(max_retries=0))
     unseen = await AgentExecutor(Cut(1), hooks=[Reader()]).execute(agent(max_retries=0))
+    async with asyncio.timeout(PATIENCE):
+        late = await AgentExecutor(Unfinished(), hooks=[Reader()]).execute(agent(timeout_ms=100))
 
     assert failed.raw_content == "Once upon a time: API_KEY=[redacted] "
-    assert unseen.raw_content == ""
-    assert unseen.terminate_reason is TerminateReason.ERROR
+    assert (unseen.raw_content, late.raw_content) == ("", "")
+    assert isinstance(unseen.errors[0], StreamingError)
+    assert unseen.errors[0].partial_messages == []
+    assert late.terminate_reason is TerminateReason.TIMEOUT
 
 
 async def test_the_words_so_far_are_kept_when_the_connection_closes_whatever_the_time_left() -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
-from maverick.chat.claims import Expected, is_courtesy, tells_event
+from maverick.chat.claims import Expected, is_courtesy, is_english, tells_event
 from maverick.chat.matching import KNOWN_TASKS, meaningful, plain_word
 from maverick.chat.offline import Kind, Meaning, meaning_of
 from maverick.chat.offline.grammar import is_question
@@ -27,8 +27,8 @@ _FOR_WORDS = re.compile(
     r"|what should i (?:cook|eat|wear|pack|bring)\b|how many\b.*\b(?:should|can)\b"
 )
 _OF_SELF = re.compile(
-    r"(?:so |and |but )*(?:what about|well\b|(?:am|did|do|have|had|was|will|what (?:did|have|am)|what do(?= (?:i|we)(?: have| need| still| got| do\b|\W*$))|when (?:did|do|am)|how many (?:do|did|have)"
-    r"|anything|what's) (?:i|we|left|next|for|due|on)\b(?! need))"
+    r"(?:so |and |but )*(?:what about|well\b|(?:so|and|but)\W*$|how's my\b|anything else\b|(?:did|have) (?:you|it|that)\b|are you sure|where (?:were|are) we|(?:is|are) (?:it|that|they|you) (?:done|gone|finished|ready)\b|(?:am|did|do|have|had|was|will|what (?:did|have|am)|what do(?= (?:i|we)(?: have| need| still| got| do\b|\W*$))|when (?:did|do|am)|how many (?:do|did|have)"
+    r"|anything|what's|what is) (?:i|we|left|next|for|due|on)\b(?! need))"
 )
 _REMARK = re.compile(
     r"(?!.*\b(?:please|instead|go$|off|any ?more|rid|need|too(?: please)?$|want|list|tasks?)\b)"
@@ -79,12 +79,19 @@ class Asked:
         return any(call.tool_name != LIST.name for call in self._meaning.calls)
 
     @cached_property
+    def wants_list(self) -> bool:
+        """Whether it asks to see tasks."""
+        return any(call.tool_name == LIST.name for call in self._meaning.calls)
+
+    @cached_property
     def expected(self) -> Expected:
         """What an answer without a tool call may tell."""
         if _FOR_WORDS.match(self._plain):
             return Expected.ANYTHING
         names = bool(self._title_words(self._said))
         if is_question(self._said) and not _OF_SELF.match(self._plain):
+            if not is_english(self._said):
+                return Expected.ACTION
             return Expected.TALK if names else Expected.ANYTHING
         is_small_talk = is_courtesy(self._plain) or self._meaning.kind in _SMALL_TALK
         is_remark = (_FONDNESS if names else _REMARK).match(self._plain) and not self._is_request
@@ -103,6 +110,16 @@ class Asked:
         if self._beginnings.isdisjoint(plain_word(word)[:_ALIKE] for word in text.split()):
             return False
         return any(each.is_clear for each in mark(text, "", self._tasks, now().date()).mentions)
+
+    @cached_property
+    def is_about_tasks(self) -> bool:
+        """Whether it asks for something of the tasks or names one, or may, in another language."""
+        is_asked = self.needs_tool or self.names_task(self._said) or _OF_SELF.match(self._plain)
+        return bool(is_asked) or (self.expected is Expected.ACTION and not is_english(self._said))
+
+    def mentions_task(self, sentence: str) -> bool:
+        """Whether a sentence has words of a task's title."""
+        return bool(self._title_words(sentence))
 
     def brings_up_task(self, sentence: str) -> bool:
         """Whether a sentence has words of a task's title, and this message has not."""

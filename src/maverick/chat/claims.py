@@ -130,7 +130,8 @@ _PLANS = re.compile(
     rf"\b(?:your|the|this|that|no|any|all|{_NUMBER}|more|fewer|less|new|next|free) (?:\w+ )?(?:tasks?|to-?dos?|items?|reminders?|entr(?:y|ies)|lists?|chores?|plate|schedule|calendar"
     r"|agenda|week|deadlines?|appointments?|pile)\b|\b(?:overdue|priority|pencilled|scheduled)\b"
     r"|\byour (?:\w*day|evening) is\b|\b(?:waiting for|awaits?|behind) you\b"
-    r"|\byou(?:'ll find| own| have (?:no|nothing|\d|two|three|four)|'re (?:all|down|free))\b"
+    r"|\byou(?:'ll find| own|(?:'ve| have)(?: got)? (?:no|nothing|\d|two|three|four|five|six|seven)|'re (?:all|down|free))\b"
+    r"|\b(?:nothing|nada|zilch|zip|none|only|just|everything|all)\b.*\b(?:left|pending|remains?|remaining|outstanding|to do|agenda|as it was)\b"
 )
 """Tells of the user's plans."""
 _YOURS = re.compile(r"\byour?\b")
@@ -201,12 +202,17 @@ def may_report(sentence: str, expected: Expected) -> bool:
     plain = _HARMLESS.sub("well", _QUOTED.sub("''", _plain(sentence)))
     if plain.endswith("?") or is_courtesy(plain):
         return False
-    if _DEED.search(plain) or not _is_english(_QUOTED.sub("''", sentence), expected):
+    if _DEED.search(plain) or not is_english(_QUOTED.sub("''", sentence), expected):
         return True
     if expected is not Expected.ANYTHING and not _FEELING.match(plain) and tells_event(plain):
         return True
-    is_plan = _PLANS.search(plain) and (expected is not Expected.ANYTHING or _YOURS.search(plain))
-    return bool(is_plan) and not _OFFERS.search(plain) and not _OF_ITSELF.match(plain)
+    return tells_plans(sentence) and (expected is not Expected.ANYTHING or _YOURS.search(plain) is not None)
+
+
+def tells_plans(sentence: str) -> bool:
+    """Whether a sentence tells what the user has to do."""
+    plain = _HARMLESS.sub("well", _QUOTED.sub("''", _plain(sentence)))
+    return bool(_PLANS.search(plain)) and not _OFFERS.search(plain) and not _OF_ITSELF.match(plain)
 
 
 def is_talk(sentence: str) -> bool:
@@ -232,7 +238,7 @@ def is_courtesy(said: str) -> bool:
     return len(words) <= _SHORT and _COURTESY.issuperset(words)
 
 
-def _is_english(sentence: str, expected: Expected) -> bool:
+def is_english(sentence: str, expected: Expected = Expected.ACTION) -> bool:
     """Whether a sentence is in English, by the small words without which hardly anything is said; names do not count."""
     words = _WORD.findall(sentence.replace("’", "'"))
     if sum(map(len, words)) < _FEW or (expected is Expected.ANYTHING and _ITEM.match(sentence)):
@@ -242,6 +248,6 @@ def _is_english(sentence: str, expected: Expected) -> bool:
         2 * (word in _ENGLISH or word.removesuffix("s") in _ENGLISH) or word in _SHARED for word in small
     )
     foreign = sum(2 * (word in _FOREIGN or not word.isascii()) for word in small)
-    if own or foreign or len(words) > _FEW:
+    if own or foreign:
         return own >= foreign
     return any(map(_ENGLISH_SOUND.search, small))

@@ -30,7 +30,7 @@ _LONGEST_WORD = 60
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’/-][^\W\d_]+)*")
 _PART = re.compile(r"['’/-]")
 _SPELT_SO = _set(
-    "AM ASAP ATM BBQ CV DIY EU FYI GP OK PDF PM PS TV UK US USA iPad iPhone LinkedIn PayPal WhatsApp YouTube"
+    "AD AM ASAP ATM BBQ BC BCE CV DIY EU FYI GP OK PDF PM PS TV UK US USA iPad iPhone LinkedIn PayPal WhatsApp YouTube"
 )
 _WITH_POINTS = frozenset(("a.m", "p.m", "e.g", "i.e"))
 _STANDS_ALONE = re.compile(
@@ -99,6 +99,8 @@ _REPORT = re.compile(
 )
 """How programs report a failure: in a few words, without any that people would say it with."""
 _STOP = re.compile(r"[.!?]\s")
+_FACT = re.compile(r"(?![45]\d\d$)\d{1,4}|\d{1,3}(?:,\d{3})+|\d+\.\d+")
+"""A number that answers a question, and is not the code of a failure."""
 _NO_PROSE = re.compile(r"[\"'”’]\s*:|^\W*\w+: .*; ?\w+: |;\s*$|^(?: {4}|\t)\S")
 """A name with its value, the end of a statement, an indented line."""
 
@@ -113,8 +115,8 @@ def words_of(said: str) -> str:
     return f" {' '.join(filter(None, map(_core, _tokens(said))))} ".casefold()
 
 
-def is_plain(sentence: str, theirs: str) -> bool:
-    """Whether people talk like this, or the user did, whose words are ``theirs``."""
+def is_plain(sentence: str, theirs: str, *, facts: bool = False) -> bool:
+    """Whether people talk like this, or the user did, whose words are ``theirs``; ``facts`` may be numbers by themselves."""
     if _NO_PROSE.search(normalized(sentence)):
         return False
     said = words_of(sentence)
@@ -128,7 +130,10 @@ def is_plain(sentence: str, theirs: str) -> bool:
         del tokens[0]
     words = [_core(token) for token in tokens if token not in _BETWEEN_WORDS]
     return all(
-        not word or f" {word.casefold()} " in theirs or _is_word(word) or _is_number(words, place)
+        not word
+        or f" {word.casefold()} " in theirs
+        or _is_word(word)
+        or _is_number(words, place, facts=facts)
         for place, word in enumerate(words)
     )
 
@@ -150,8 +155,8 @@ def _is_word(word: str) -> bool:
     return all(part[1:] == part[1:].lower() for part in _PART.split(word))
 
 
-def _is_number(words: Sequence[str], place: int) -> bool:
-    """Whether a number counts what comes after it, or tells a time or a date."""
+def _is_number(words: Sequence[str], place: int, *, facts: bool) -> bool:
+    """Whether a number counts what comes after it, tells a time or a date, or is a fact."""
     number = words[place]
     before = words[place - 1].casefold() if place else ""
     after = words[place + 1].casefold() if place + 1 < len(words) else ""
@@ -159,6 +164,8 @@ def _is_number(words: Sequence[str], place: int) -> bool:
         return True
     if before in _LABELS:
         return False
+    if facts and _FACT.fullmatch(number):
+        return True
     if _YEAR.fullmatch(number) and (before in _DATES_LEAD or _SMALL.fullmatch(before)):
         return True
     counts = after.replace("'", "").isalpha() and after not in _COUNTS_NOTHING

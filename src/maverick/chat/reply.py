@@ -55,9 +55,23 @@ class _Outcome:
         return data
 
 
-def compose(calls: Sequence[ToolCallRecord], text: SentenceFilter) -> AgentResult:
-    """The reply when the agent has finished, from its tool calls and what was sent of the model's words."""
-    outcomes = _standing(calls)
+def outdated_list(calls: Sequence[ToolCallRecord]) -> ToolCallRecord | None:
+    """The last call for a list, if tasks were changed after it."""
+    outcomes = [outcome for call in calls if (outcome := _outcome(call)) is not None]
+    lists = [place for place, outcome in enumerate(outcomes) if outcome.kind is _Kind.LIST]
+    if not lists or not any(outcome.kind is _Kind.DONE for outcome in outcomes[lists[-1] :]):
+        return None
+    return outcomes[lists[-1]].call
+
+
+def compose(
+    calls: Sequence[ToolCallRecord], text: SentenceFilter, latest: ToolCallRecord | None = None
+) -> AgentResult:
+    """The reply when the agent has finished, from its tool calls and what was sent of the model's words.
+
+    ``latest`` is the list as it is now, where the user asked for one before a change.
+    """
+    outcomes = _standing(calls if latest is None else [*calls, latest])
     if outcomes:
         errors = [outcome.sentence for outcome in outcomes if outcome.kind is _Kind.ERROR]
         response = _joined(text.text, *_shown(outcomes, phrases.RESPONSE_LENGTH - len(text.text)))

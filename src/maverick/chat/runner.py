@@ -10,20 +10,28 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from maverick.chat import phrases
 from maverick.chat.confirmations import ConfirmationStore
-from maverick.chat.contract import AgentContext, AgentResult, AnswerTimeoutError, MessageWithAttachments
+from maverick.chat.contract import (
+    AgentContext,
+    AgentResult,
+    AnswerTimeoutError,
+    MessageWithAttachments,
+    ToolCallRecord,
+)
 from maverick.chat.database import SessionFactory, owned_session
 from maverick.chat.matching import KNOWN_TASKS
 from maverick.chat.offline import TaskModel
 from maverick.chat.prompt import CHAT_LIMITS, MESSAGE_LENGTH, REMEMBERED_MESSAGES, chat_agent
-from maverick.chat.reply import compose, explain, tool_call_record
+from maverick.chat.reply import compose, explain, outdated_list, tool_call_record
 from maverick.chat.streaming import FilteredEvents, SentenceFilter
 from maverick.chat.tables import Task, storable
+from maverick.chat.task_tools import Caller
 from maverick.chat.tasks import TaskStore
 from maverick.chat.tool_server import MCPToolServer
 from maverick.exceptions import (
@@ -91,6 +99,7 @@ class AgentRunner:
         """The ``provider:model`` that answers, if it is not the client's own."""
         self._today = today
         self._tools = tuple(tools)
+        self._server = mcp_server
         self._task_tools = mcp_server.tools(_conversation_id.get)
         self._toolsets = tuple(toolsets)
         client = client or TaskModel()
@@ -273,7 +282,7 @@ class AgentRunner:
         events.tools_ran(record.tool_name for record in made)
         if result.success:
             text.finish(result.raw_content)
-            answer = compose(calls, text)
+            answer = compose(calls, text, await self._listed_again(calls, text, context.user_id))
         else:
             reason = TerminateReason.TIMEOUT if stop.reason == _TIME_IS_UP else result.terminate_reason
             if reason is TerminateReason.ABORTED:
@@ -284,6 +293,16 @@ class AgentRunner:
         if not result.success and reason is TerminateReason.TIMEOUT:
             raise self._timed_out(answer, result.errors[0])
         return answer
+
+    async def _listed_again(
+        self, calls: Sequence[ToolCallRecord], text: SentenceFilter, user_id: str
+    ) -> ToolCallRecord | None:
+        """The list that the user asked for, as it is after what was done since the model looked at it."""
+        before = outdated_list(calls) if text.wants_list else None
+        if before is None:
+            return None
+        result = await self._server.call(before.tool_name, before.parameters, Caller(user_id, ""))
+        return replace(before, result=result)
 
     def _check_message(self, context: AgentContext, message: str, request: str | None) -> None:
         """Check whether the message answers an open confirmation: it is the user's, and not the model's."""

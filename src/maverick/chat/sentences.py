@@ -60,9 +60,9 @@ def unmarked(sentence: str) -> str:
     return _BULLET.sub("- ", _MARKUP.sub("", sentence))
 
 
-def readable(sentence: str, theirs: str) -> str:
-    """A sentence as the user may read it; empty if it has technical terms that are not ``theirs``."""
+def readable(sentence: str, theirs: str, *, facts: bool = False) -> str:
+    """A sentence as the user may read it; empty if it has technical terms that are not ``theirs``, or bare numbers for no ``facts``."""
     calm = _EDGE_EMOJI.sub("", sentence)
-    if _SYMBOL.search(calm) or not any(map(str.isalnum, calm)) or not is_plain(calm, theirs):
+    if _SYMBOL.search(calm) or not any(map(str.isalnum, calm)) or not is_plain(calm, theirs, facts=facts):
         return ""
     return " ".join(calm.split())

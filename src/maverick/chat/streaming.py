@@ -12,7 +12,15 @@ from collections.abc import Set as AbstractSet
 from msgspec.structs import replace
 
 from maverick.chat.asked import Asked
-from maverick.chat.claims import Expected, is_claim, is_statement, is_talk, may_report
+from maverick.chat.claims import (
+    Expected,
+    is_claim,
+    is_english,
+    is_statement,
+    is_talk,
+    may_report,
+    tells_plans,
+)
 from maverick.chat.phrases import NOTHING_DONE, RESPONSE_LENGTH, UNSEEN
 from maverick.chat.plain_words import words_of
 from maverick.chat.sentences import readable, split_off, unmarked, visible
@@ -91,7 +99,11 @@ class SentenceFilter:
     def _may_report(self, words: str) -> bool:
         """Whether a sentence may tell of a task, or of something that happened."""
         if self._acted_elsewhere:
-            return self._asked.brings_up_task(words) and is_statement(words, of_task=True)
+            is_open = self._asked.is_about_tasks and not self._tasks_called
+            is_told = (
+                is_open or self._asked.mentions_task(words) or tells_plans(words) or not is_english(words)
+            )
+            return is_told and is_statement(words, of_task=True)
         if may_report(words, self._asked.expected):
             return True
         return self._asked.may_report_task(words) and is_statement(words, of_task=True)
@@ -142,6 +154,11 @@ class SentenceFilter:
         self._send(RESPONSE_LENGTH - len(self.disclaimer), last=True)
 
     @property
+    def wants_list(self) -> bool:
+        """Whether the user asked to see tasks."""
+        return self._asked.wants_list
+
+    @property
     def disclaimer(self) -> str:
         """What the reply has to say after words that no tool has made true."""
         return NOTHING_DONE if self.claimed else UNSEEN if self.is_doubtful else ""
@@ -174,7 +191,11 @@ class SentenceFilter:
             self._fence = "```"
         elif sentence.lstrip().startswith(_DIVIDER):
             self._fence = _DIVIDER
-        kept = "" if self._depth > 0 else readable(sentence, self._theirs)
+        kept = (
+            ""
+            if self._depth > 0
+            else readable(sentence, self._theirs, facts=self._asked.expected is Expected.ANYTHING)
+        )
         if kept and self._is_untold(kept):
             self.claimed, kept = not self._tasks_called, ""
         if kept:

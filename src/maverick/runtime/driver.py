@@ -169,12 +169,20 @@ class Driver(Generic[T]):
             return await self.run.record(entries.ModelReplied(at=self.run.clock.now(), response=response))
         return await self.run.record(await self._review_response(response))
 
+    @property
+    def _hooks_see_answers(self) -> bool:
+        """Whether hooks have to see an answer before it is kept, which takes all of it."""
+        return self._hooks is not None and self._hooks.see_answers
+
     def _cut_off(self, error: AgentError) -> str:
         """What had arrived of an answer that broke off, without secrets; nothing that hooks would have to see first.
 
         It is the client's account of it, since a key that comes in pieces can be hidden only in the whole.
         """
-        if not isinstance(error, StreamingError) or (self._hooks is not None and self._hooks.see_answers):
+        if not isinstance(error, StreamingError):
+            return ""
+        if self._hooks_see_answers:
+            error.partial_messages = []
             return ""
         said = (message.content for message in error.partial_messages if isinstance(message, Message))
         return redact_text("".join(said))
@@ -313,7 +321,7 @@ class Driver(Generic[T]):
                     at=self.run.clock.now(),
                     reason=reason,
                     message=message,
-                    partial_text="" if compacting else "".join(self._partial),
+                    partial_text="" if compacting or self._hooks_see_answers else "".join(self._partial),
                     usage=self._lost.usage,
                     turns=self._lost.turns,
                     tool_calls=self._lost.tool_calls,

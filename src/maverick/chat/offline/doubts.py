@@ -29,7 +29,7 @@ _NO_TITLE: Mapping[str, str] = {
     r"|, (?:no|not|but|actually|wait|sorry)\b|\bif (?:i|it|it's|you|we|they|not|possible|needed|there)\b|^there(?:'s| is| are)\b|\b(?:that|it|what|here)'s\b|\b(\w+) \1\b",
     "somebody says": r"\b(?:i|i'm|we|we're|he|she|they)\b|^(?:you|me)\b|\b(?:need|have|got) to\b|\bgotta\b|^(?:his|her|their|its|your)\b",
     "the beginning is missing": r"^(?:on|at|in|before|after|until|during|and|or|but|to|of|is|are|not|what|when|which|who|how|why|if|whether|also|both|it|them|every|each|another|\d+(?:st|nd|rd|th) to)\b",
-    "the end is missing": r"\b(?:next|this|after|before|until|around|to|the|a|an|of|from|at|for|by|with|my|or|not|really|very|too|as well|again|it|them|both|(?:by|until|since) last)$|^(?:go|run|leave)(?:,|$)",
+    "the end is missing": r"\b(?:next|this|after|before|until|around|to|the|a|an|of|from|at|for|by|with|my|or|not|really|very|too|as well|again|(?-i:it)|them|both|(?:by|until|since) last)$|^(?:go|run|leave)(?:,|$)",
     "it says nothing": r"^(?:something|anything|stuff|thing)\b|^(?:\w+ )?things?$|^usual$|^\w+ (?-i:it|them|those|these)\b|\b(?-i:it) \w+s\b|\b(?:new|another|other|different) one\b"
     r"|^\w+ one$|^(?!\w*[aeiouy])[a-z]{3,}(?:'s)?$",
     "a date": rf"\b(?:today|tonight|tomorrow|starting|{_WEEKDAY})\b(?!'s)|\b(?:next|this) (?:week|month)\b|^(?:(?:next|this) )?{_WEEKDAY}:|[-,(] ?(?:mon|tue|wed|thu|fri|sat|sun)\b"

@@ -88,7 +88,7 @@ _SHORT: dict[str, str] = dict(
         r"(\w+)>(\S+)",
         "tmrw>tomorrow tmr>tomorrow tmw>tomorrow tmrow>tomorrow tmoro>tomorrow tomoz>tomorrow 2moro>tomorrow 2day>today tdy>today tonite>tonight 2nite>tonight "
         "wknd>weekend plz>please pls>please wht>what whts>what's cuz>because dont>don't didnt>didn't havent>haven't hasnt>hasn't isnt>isn't wasnt>wasn't "
-        "mornin>morning teh>the rly>really abt>about em>them whens>when's wheres>where's u>you smth>something sth>something arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
+        "weds>wednesday mornin>morning teh>the rly>really abt>about em>them whens>when's wheres>where's u>you smth>something sth>something arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
     )
 )
 _ANY_WORD = pattern(r"(?<!')\b[a-z0-9]+\b(?!')")
@@ -98,6 +98,7 @@ _SLIPS = {
     r"(?<=\w),(?=[^\W\d])|\s+[/|]\s+": ", ",
     r"(?<=\w )(?-i:n)(?= \w)": "and",
     r"(?<=\w )(?-i:b4)(?= \w)": "before",
+    r"(?<=\w )4(?= (?:mon|tue|wed|thu|fri|sat|sun|today|tonight|tomorrow|next|this)\w*\b)": "for",
     r"(?<=\w )(?-i:r)(?= \w)": "are",
     r"\bbe reminding me\b|\b(?:don'?t|do not) forget to remind me\b": "remind me",
     r"\b(remind me) (?=the \d)": r"\1 on ",

@@ -132,7 +132,7 @@ def _remarks_on(
     if answering is None:
         return
     if kept_model is not None:
-        yield f"the conversation goes on with its model, {kept_model}; -m chooses another"
+        yield f"the conversation continues with its model, {kept_model}; -m chooses another"
     if stand_in := explain_stand_in(answering):
         yield stand_in
     # The default model of classes is replaced by itself on the day it is retired.

@@ -41,8 +41,8 @@ class FallbackClient(Client):
     summary that every client can read.
 
     Args:
-        clients: The clients in order of preference, each with its own model. A model that a request names is asked of
-            the first client of its provider only; the other clients ask their own. If it has no client of that provider,
+        clients: The clients in order of preference, each with its own model. A model that a request names is asked first, of
+            the first client of its provider; the other clients ask their own. If it has no client of that provider,
             the request is refused.
         on: The kinds of error after which the next client is asked.
     """
@@ -115,13 +115,17 @@ class FallbackClient(Client):
         return response.with_parts(other_parts(response.parts, _is_free))
 
     def _requests(self, request: Request) -> Iterator[tuple[LLMClient, Request]]:
-        """The clients in order, each with what it is asked."""
+        """The clients in order, with those that have the model it names before the others, each with what it is asked."""
         provider = request.config.model.partition(":")[0]
         named, unnamed = request, request
         # Without a client of that provider, each gets to see the name, and to refuse it.
         if any(own_model(client).partition(":")[0] in ("", provider) for client in self._clients):
             unnamed = replace(request, config=replace(request.config, model=""))
-        for client in self._clients:
+
+        def is_other(client: LLMClient) -> bool:
+            return bool(provider) and own_model(client).partition(":")[0] not in ("", provider)
+
+        for client in sorted(self._clients, key=is_other):
             own, asked = own_model(client).partition(":")[0], unnamed
             if own in ("", provider):
                 asked, named = named, unnamed
