@@ -188,6 +188,7 @@ def test_a_setting_is_written_and_the_rest_of_the_file_stays(before: str, folder
         (("agent.modell", "x"), "", "Did you mean 'agent.model'?"),
         (("agent.effort", "huge"), "", "agent.effort: expected"),
         (("agent.model", "sonnet"), "", "'sonnet' does not say which provider to use."),
+        (("agent.model", "claude-cod:opus"), "", "claude-code"),
         (("agent.model", "openai:gpt-5"), "agent:\n  provider: claude\n", "agent.provider is 'claude'"),
         (("agent.model", "claude-x"), "agent: {model: y}\n", "Set agent.model in it with an editor."),
         (("agent.model", "x"), "agent: [\n", "is not valid YAML"),

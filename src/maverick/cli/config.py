@@ -175,7 +175,9 @@ def _check_model(checked: AgentConfig) -> None:
     if now.source_of("provider") != DEFAULT:
         sources = {**checked.sources, "agent.provider": now.source_of("provider")}
         resolve(AgentConfig(model=checked.model, provider=now.provider, sources=sources))
-    elif not checked.model.startswith("claude-") and (problem := model_name_problem(checked.model)):
+    elif (":" in checked.model or not checked.model.startswith("claude-")) and (
+        problem := model_name_problem(checked.model)
+    ):
         raise InvalidInputError(problem, field="agent.model")
 
 

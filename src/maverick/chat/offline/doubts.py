@@ -24,7 +24,7 @@ _NO_TITLE: Mapping[str, str] = {
     r"|^(?:note|description|comment|details?) (?:to|for) |^new line\b",
     "a request": r"\b(?:please|pls|plz|forget to|remind (?:to )?me|and (?:add|put|stop|don't|do not|let|tell|then)|(?:mark|make|set|move) (?:it|that|them)|(?:can|could|would|will) you)\b"
     r"|^(?:(?:put|pop|pencil|slot) (?:in|down)|add|need|wanna)\b|^\w+ me\b",
-    "talk": r"\b(?:lol|haha|thanks|thx|um|uh|maybe|perhaps|probably|preferably|ideally|yesterday|already|instead of|unless|because|but|don't|or)\b"
+    "talk": r"\b(?:lol|haha|ug+h+|a+rgh+|omg|thanks|thx|um|uh|maybe|perhaps|probably|preferably|ideally|yesterday|already|instead of|unless|because|but|don't|or)\b"
     r"|^(?:admit|confess|say|be (?:nice|fine|honest))\b|^(?:fine|ok(?:ay)?|good|great|best|better|enough|right|wrong|bad|nice)$"
     r"|, (?:no|not|but|actually|wait|sorry)\b|\bif (?:i|it|it's|you|we|they|not|possible|needed|there)\b|^there(?:'s| is| are)\b|\b(?:that|it|what|here)'s\b|\b(\w+) \1\b",
     "somebody says": r"\b(?:i|i'm|we|we're|he|she|they)\b|^(?:you|me)\b|\b(?:need|have|got) to\b|\bgotta\b|^(?:his|her|their|its|your)\b",

@@ -112,7 +112,7 @@ def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meani
         or _small_talk(said, answered)
         or _put_right(said, answered, today)
         or _other_task(said, answered, said_before, today)
-        or _request(said, answered, today)
+        or _request(said, answered, said_before, today)
         or _redated(said, answered, today)
         or (_objection(said, answered) if HESITATION.match(said) else None)
         or _errand(said, answered, today)
@@ -240,10 +240,15 @@ def _objection(said: str, answered: str) -> Meaning | None:
     return Meaning(Kind.UNSURE, words=f"Shall I undo my last change{to_what}?")
 
 
-def _request(said: str, answered: str, today: date) -> Meaning | None:
+def _request(said: str, answered: str, said_before: str, today: date) -> Meaning | None:
     calls = understand(said, answered, today)
-    if calls is None and answered.endswith(_ASKED_TITLE) and len(said.split()) < 12:
-        calls = understand(f"add {said}", "", today) or []
+    if answered.endswith(_ASKED_TITLE):
+        if calls is None and len(said.split()) < 12:
+            calls = understand(f"add {said}", "", today) or []
+        asked = understand(said_before, "", today) or ()
+        if calls and [call.tool_name for call in (*asked, *calls)] == ["add_task", "add_task"]:
+            # "remind me tomorrow", and then what of: the day was said already.
+            calls = [replace(calls[0], arguments={**asked[0].arguments, **calls[0].arguments})]
     return None if calls is None else Meaning(Kind.REQUEST, calls)
 
 

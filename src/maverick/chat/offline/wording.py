@@ -31,7 +31,7 @@ _ASKING = pattern(
 )
 _MIND = pattern(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ")
 _POLITE_END = pattern(
-    r"(?:[,.!?\s]+(?:(?:please|pls|plz|thanks|thx)(?: x+)?(?:, no (?:rush|hurry))?|tho|though|for me|at the latest|(?:please and )?thank(?:s| you)(?: (?:ever )?(?:so|very) much| a lot| in advance)?(?:,? you(?:'re| are) (?:the best|great|a star))?|(?<!from )now|instead|mate|then|too|as well|already|finally|at last|actually|to be (?:safe|sure)|just in case|sorry|yay|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers|god bless(?: you)?|ideally|preferably|if possible|before i forget(?: again)?|(?:don't|do not) let me forget(?: it| that| this)?|ok(?:ay)?(?= thank)|(?:and |so )?that(?:'s| is| will be|'ll be) (?:all|it|everything)(?: for (?:now|today))?))+$"
+    r"(?:[,.!?\s]+(?:(?:please|pls|plz|thanks|thx)(?: x+)?(?:, no (?:rush|hurry))?|tho|though|for me|at the latest|(?:please and )?thank(?:s| you)(?: (?:ever )?(?:so|very) much| a lot| in advance)?(?:,? you(?:'re| are) (?:the best|great|a star))?|(?<!from )now|instead|mate|then|too|as well|already|finally|at last|actually|to be (?:safe|sure)|just in case|sorry|yay|ug+h+|a+rgh+|omg|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers|god bless(?: you)?|ideally|preferably|if possible|before i forget(?: again)?|(?:don't|do not) let me forget(?: it| that| this)?|ok(?:ay)?(?= thank)|(?:and |so )?that(?:'s| is| will be|'ll be) (?:all|it|everything)(?: for (?:now|today))?))+$"
 )
 _END = re.compile(r"[\s.!?…]+$")
 _LIST_END = pattern(
