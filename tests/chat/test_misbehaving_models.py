@@ -381,3 +381,22 @@ async def test_a_list_asked_for_before_a_change_is_shown_as_it_is_after_it(
     assert result.response.startswith("Got it! Added 'ham' to your list.")
     assert ("greenhouse" in result.response) == ("show" in message)
     assert len(result.tool_calls) == 2
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [("The light is on.", True), ("Sorted, boss.", False), ("Licht ist an, 'greenhouse' ist weg.", False)],
+)
+async def test_beside_a_question_of_a_task_tool_only_what_other_tools_did_is_told(
+    words: str, kept: bool, database: Database
+) -> None:
+    turn = calls(call("light", on=True), call("delete_task", task="greenhouse"))
+    parlour = Parlour(database, client=ScriptedClient([turn, reply(words)]), tools=[light])
+    parlour.add("greenhouse")
+
+    result = await parlour.say("switch the light on and delete greenhouse")
+    await parlour.aclose()
+
+    assert "Do you really want to delete 'greenhouse'?" in result.response
+    assert (words in result.response) == kept

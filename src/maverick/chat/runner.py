@@ -279,7 +279,8 @@ class AgentRunner:
             )
         made = [record for record in result.tool_calls if record.outcome is not ToolOutcome.DENIED]
         calls = [tool_call_record(record) for record in made]
-        events.tools_ran(record.tool_name for record in made)
+        for record in made:
+            events.tool_ran(record.tool_name, record.arguments, record.result)
         if result.success:
             text.finish(result.raw_content)
             answer = compose(calls, text, await self._listed_again(calls, text, context.user_id))

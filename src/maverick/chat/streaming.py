@@ -6,8 +6,9 @@ leave the rest for what the tools did.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -21,13 +22,14 @@ from maverick.chat.claims import (
     may_report,
     tells_plans,
 )
+from maverick.chat.matching import meaningful
 from maverick.chat.phrases import NOTHING_DONE, RESPONSE_LENGTH, UNSEEN
 from maverick.chat.plain_words import words_of
 from maverick.chat.sentences import readable, split_off, unmarked, visible
 from maverick.chat.tables import Task
 from maverick.chat.task_tools import TASK_TOOL_NAMES
 from maverick.loop import ToolOutcome, events
-from maverick.model import Message
+from maverick.model import Message, ToolCall
 from maverick.runtime.event_log import Listener
 
 _LEAD = RESPONSE_LENGTH // 2
@@ -65,6 +67,8 @@ class SentenceFilter:
         self._tasks_called = False
         self._others_called = False
         self._acted_elsewhere = False
+        self._of_others: set[str] = set()
+        """The words of calls of other tools, and of their results."""
         self._repeated: set[str] = set()
         """Sentences of an attempt that failed, which the next attempt may begin with."""
         self._begin()
@@ -130,9 +134,14 @@ class SentenceFilter:
         """The model calls tools: words that were not sent by then are dropped."""
         self._begin()
 
-    def tool_ran(self, *, task: bool, acted: bool) -> None:
-        """A tool has run: a task tool, whose own message says what it did, or one that may have acted elsewhere."""
+    def tool_ran(self, *, task: bool, acted: bool, about: str = "") -> None:
+        """A tool has run: a task tool, whose own message says what it did, or one that may have acted elsewhere.
+
+        ``about`` is what the latter was asked, and what it said.
+        """
         self._tasks_called |= task
+        if not task:
+            self._of_others.update(meaningful(about.replace("_", " ")))
         self._others_called |= not task
         self._acted_elsewhere |= acted and not task
 
@@ -209,11 +218,11 @@ class SentenceFilter:
         return kept
 
     def _doubted(self, words: str) -> str:
-        """The sentence, unless it may contradict what a task tool has said."""
+        """The sentence, unless it may contradict what a task tool has said, beside which only what other tools did is told."""
         is_report = self._may_report(words)
         may_act = self._asked.expected is Expected.ACTION and not self._acted_elsewhere
         is_doubtful = is_report or (may_act and not is_talk(words))
-        if is_doubtful and self._tasks_called:
+        if self._tasks_called and (is_doubtful or self._of_others.isdisjoint(meaningful(words))):
             return ""
         self.is_doubtful |= is_doubtful
         self._waits |= is_report
@@ -273,7 +282,7 @@ class FilteredEvents:
         self._listener = listener if filtered else None
         self._observer = None if filtered else listener
         self._sent = ""
-        self._names: dict[str, str] = {}
+        self._calls: dict[str, ToolCall] = {}
         self._end: events.RunEnd | None = None
 
     def put(self, event: events.AgentActivityEvent) -> None:
@@ -293,18 +302,18 @@ class FilteredEvents:
                 case events.RetryScheduled():
                     self._text.start_over()
                 case events.ToolCallStart(tool_call=call):
-                    self._names[call.id] = call.tool_name
+                    self._calls[call.id] = call
                     self._text.drop_unsent()
-                case events.ToolCallEnd(tool_call_id=call_id, outcome=outcome) if (
-                    outcome is not ToolOutcome.DENIED
+                case events.ToolCallEnd(tool_call_id=call_id, outcome=outcome, result=result) if (
+                    outcome is not ToolOutcome.DENIED and (ended := self._calls.get(call_id)) is not None
                 ):
-                    self.tools_ran([self._names.get(call_id, "")])
+                    self.tool_ran(ended.tool_name, ended.arguments, result)
         self._pass_on(event)
 
-    def tools_ran(self, tool_names: Iterable[str]) -> None:
-        """Take in which tools have run, perhaps before the run was resumed here."""
-        for name in tool_names:
-            self._text.tool_ran(task=name in TASK_TOOL_NAMES, acted=name not in self._pure)
+    def tool_ran(self, name: str, arguments: Mapping[str, Any], result: str) -> None:
+        """Take in that a tool has run, perhaps before the run was resumed here."""
+        about = " ".join([name, *map(str, arguments.values()), result])
+        self._text.tool_ran(task=name in TASK_TOOL_NAMES, acted=name not in self._pure, about=about)
 
     def finish(self, response: str) -> None:
         """Send the rest of the reply, and the end of the run."""
