@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from msgspec.structs import replace
 
+from maverick.config.provider_names import BUILT_IN
 from maverick.exceptions import AgentError, ErrorKind, InvalidInputError
 from maverick.loop.prefix import other_parts, without_thoughts
 from maverick.misuse import refuse
@@ -123,7 +124,9 @@ class FallbackClient(Client):
             unnamed = replace(request, config=replace(request.config, model=""))
 
         def is_other(client: LLMClient) -> bool:
-            return bool(provider) and own_model(client).partition(":")[0] not in ("", provider)
+            own = own_model(client).partition(":")[0]
+            # A double, a recording or a client from elsewhere answers whatever is named.
+            return bool(provider) and own in BUILT_IN and own not in (provider, "cassette")
 
         for client in sorted(self._clients, key=is_other):
             own, asked = own_model(client).partition(":")[0], unnamed
