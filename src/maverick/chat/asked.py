@@ -121,18 +121,14 @@ class Asked:
         """Whether a sentence has words of a task's title."""
         return bool(self._title_words(sentence))
 
-    def brings_up_task(self, sentence: str) -> bool:
-        """Whether a sentence has words of a task's title, and this message has not."""
-        words = self._title_words(sentence)
-        return bool(words) and words.isdisjoint(self._title_words(self._said))
-
     def may_report_task(self, sentence: str) -> bool:
         """Whether a sentence may tell something of a task, which this message does not explain."""
-        is_new = self.brings_up_task(sentence)
+        words = self._title_words(sentence)
+        is_new = bool(words) and words.isdisjoint(self._title_words(self._said))
         if self.expected is Expected.ANYTHING:
             return is_new and (tells_event(sentence) or self._has_title(sentence))
         is_event = self.expected is Expected.ACTION or tells_event(sentence)
-        return is_new or (is_event and bool(self._title_words(sentence)))
+        return is_new or (is_event and bool(words))
 
     def _title_words(self, text: str) -> set[str]:
         return {_singular(word) for word in text.split()} & self._subjects

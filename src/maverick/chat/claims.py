@@ -190,7 +190,7 @@ def is_claim(sentence: str, *, elsewhere: bool = False, expected: Expected = Exp
 def is_statement(sentence: str, *, of_task: bool = False) -> bool:
     """Whether a sentence says that something is so, and does not ask, offer or greet.
 
-    In one ``of_task``, only what the assistant itself could do is an offer: "you can forget about the milk" is none.
+    In one ``of_task``, only what the assistant itself could do is an offer: "you can forget about the milk" is not.
     """
     said = _plain(sentence)
     offers = _OFFERS_ITSELF if of_task else _OFFERS
@@ -248,6 +248,6 @@ def is_english(sentence: str, expected: Expected = Expected.ACTION) -> bool:
         2 * (word in _ENGLISH or word.removesuffix("s") in _ENGLISH) or word in _SHARED for word in small
     )
     foreign = sum(2 * (word in _FOREIGN or not word.isascii()) for word in small)
-    if own or foreign:
-        return own >= foreign
+    if own or foreign or len(words) > _FEW:
+        return own > foreign
     return any(map(_ENGLISH_SOUND.search, small))

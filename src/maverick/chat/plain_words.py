@@ -66,7 +66,7 @@ _COUNTED = _set(
 """What people count in hundreds; a large number before anything else may be a code."""
 
 _HIGH = r"(?:four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty(?:-\w+)?)"
-"""Numbers that nobody gives to the first few things."""
+"""Numbers beyond those of the first few things."""
 _TERMS = re.compile(
     " (?:"  # noqa: S608 - a pattern
     + "|".join(

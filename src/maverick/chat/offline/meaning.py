@@ -290,7 +290,7 @@ def _guess(said: str, answered: str, today: date) -> Sequence[RequestedCall]:
 
 
 def _errand(said: str, answered: str, today: date) -> Meaning | None:
-    """What is to be done, if nobody would ask it of us and nothing else can be made of it: "wash the curtains"."""
+    """What is to be done, if it is not for an assistant to do and nothing else can be made of it: "wash the curtains"."""
     added: list[RequestedCall] = []
     for line in said.splitlines():
         text = plain_end(without_chatter(line))
