@@ -200,6 +200,7 @@ async def test_what_tasks_are_about_may_be_talked_about(message: str, words: str
         ("what is left? and light on", "Light's on. Nada on the agenda."),
         ("light on please", "Licht ist an, 'greenhouse' ist weg."),
         ("lösch das Gewächshaus", "Consider it handled."),
+        ("hello", "Consider it handled."),
     ],
 )
 async def test_what_another_tool_did_says_nothing_of_the_list(
@@ -249,6 +250,8 @@ async def test_what_is_neither_talk_nor_a_question_is_not_said_to_be_done(
         ("tell me a joke", "I tossed it."),
         ("lösche das", "Ich habe das gelöscht."),
         ("danke", "Erledigt!"),
+        ("did it work?", "Yes."),
+        ("who are you?", "Two down, two to go."),
         ("what's the capital of France?", "Tu lista está vacía."),
     ],
 )

@@ -43,6 +43,14 @@ _PAST = re.compile(r"\S+(?: \S+)? (?:was|were)\b")
 _CONSENT = re.compile(
     r"(?:(?:oh|well|and|hm+|please)[, ]+)*(?:yes|yep|yeah|yup|sure|ok(?:ay)?|do (?:it|that|so|them)|go ahead|please do|both|all of|that one|the (?:first|second|third|last) one|confirm)\b"
 )
+_ANSWER = re.compile(
+    r"(?:yes|yep|yeah|yup|no|nope|sure|right|exactly|absolutely|certainly|indeed|of course|true|perfect|fine)\b"
+)
+_NO_QUESTION = re.compile(r"what an? (?!.*(?:\?|\b(?:is|are|means?|does)\b))|(?:who|what|how) are you\W*$")
+"""Begins an exclamation, or a question that only asks for the assistant's own name."""
+_OF_LANGUAGE = re.compile(
+    r"\b(?:translat\w+|say|speak|in (?:\w+ish|\w+ese|french|german|greek|italian|latin|russian))\b"
+)
 _SHORT = 7
 _SMALL_TALK = (Kind.GREETING, Kind.THANKS, Kind.GOODBYE, Kind.HELP)
 
@@ -86,16 +94,22 @@ class Asked:
     @cached_property
     def expected(self) -> Expected:
         """What an answer without a tool call may tell."""
-        if _FOR_WORDS.match(self._plain):
+        is_no_question = _NO_QUESTION.match(self._plain) is not None
+        if _FOR_WORDS.match(self._plain) and not is_no_question:
             return Expected.ANYTHING
         names = bool(self._title_words(self._said))
-        if is_question(self._said) and not _OF_SELF.match(self._plain):
+        if is_question(self._said) and not is_no_question and not _OF_SELF.match(self._plain):
             if not is_english(self._said):
                 return Expected.ACTION
             return Expected.TALK if names else Expected.ANYTHING
-        is_small_talk = is_courtesy(self._plain) or self._meaning.kind in _SMALL_TALK
+        is_small_talk = is_courtesy(self._plain) or is_no_question or self._meaning.kind in _SMALL_TALK
         is_remark = (_FONDNESS if names else _REMARK).match(self._plain) and not self._is_request
         return Expected.TALK if is_remark or (is_small_talk and not names) else Expected.ACTION
+
+    @cached_property
+    def is_of_language(self) -> bool:
+        """Whether it asks for words in another language."""
+        return self.expected is Expected.ANYTHING and _OF_LANGUAGE.search(self._plain) is not None
 
     @cached_property
     def is_silent_on_tasks(self) -> bool:
@@ -116,6 +130,12 @@ class Asked:
         """Whether it asks for something of the tasks or names one, or may, in another language."""
         is_asked = self.needs_tool or self.names_task(self._said) or _OF_SELF.match(self._plain)
         return bool(is_asked) or (self.expected is Expected.ACTION and not is_english(self._said))
+
+    def is_answered_by(self, words: str) -> bool:
+        """Whether words such as "yes" say something of the tasks, because it asks about them."""
+        return (
+            self.is_about_tasks and self._plain.endswith("?") and _ANSWER.match(words.casefold()) is not None
+        )
 
     def mentions_task(self, sentence: str) -> bool:
         """Whether a sentence has words of a task's title."""

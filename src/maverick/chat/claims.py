@@ -90,7 +90,7 @@ _ENGLISH = (
     frozenset(
         re.findall(
             r"[\w']+",
-            "about after an and any are at be because been before but by can can't could does don't every first for from have how "
+            "about after and any are at be because been before but by can can't could does don't every first for from have how "
             "i'd i'll i'm i've isn't it it's its just let's like may might more much never not of off one only other our out "
             "over people should some such than that that's the their them then there these they thing this those time to too two "
             "three up very were what when where which while who why with without won't would yes you'll you've",
@@ -102,13 +102,14 @@ _ENGLISH = (
     | frozenset(re.findall("[a-z]{3,}", DEED))
 )
 """Words without which hardly anything is said in English, and the verbs of things to do."""
-_SHARED = frozenset(("had", "has", "his", "if", "in", "is", "on", "or", "she", "was", "we"))
+_SHARED = frozenset(("an", "had", "has", "his", "if", "in", "is", "on", "or", "she", "was", "we"))
 """English words that other languages have as well."""
 _FOREIGN = frozenset(
     re.findall(
         r"[\w']+",
         "c'est da das de deine dem den der des det di du een ein eine el em en est et foi ha habe har hat heb het ich il ist j'ai "
-        "je la las le les lo los na nicht nu och per se sua ta tu tua um una und une van ve wurde ya zu",
+        "je la las le les lo los mein meine mich mir na nicht noch nog nu och per que se sind sua ta tu tua um una und une van ve "
+        "wat wie wurde ya zu",
     )
 )
 _ENGLISH_SOUND = re.compile(r"th|wh|sh|ck|ght|oo|ee|ful|ing\b|ed\b|ly\b|y\b")
@@ -152,8 +153,8 @@ _EVENT = re.compile(
 _TALK = re.compile(
     r"^(?:(?:all right|oh|ah|well|yes|no|and|so|but|then|sure|first|also|maybe|perhaps|just|please|ha+)\b[ ,!]*)*"
     r"(?:i'm|i am|i hope|i wish|i know|i think|i like|i love|i enjoy|i understand|i'd|i do|i (?:do|did|could|have)n't|i have no|i never|i always|i try|i only|i believe|i bet"
-    r"|i can't|i'll (?:be|leave)|i appreciate|glad|happy|sorry|congratulations|thank|thanks|you(?!'ll| will| won't)\b|you deserve|have|take|be|let's|try"
-    r"|enjoy|of course|rest|remember|step|talk|see you|good luck|that's|how|what)\b"
+    r"|i can't|i'll (?:be|leave)|i appreciate|glad|happy|sorry|congratulations|thank|thanks|you (?:are|can|could|deserve|did|know|look|may|might|must|need|say|should|sound|want|will)|you're|you've|have|take|be|let's|try"
+    r"|enjoy|of course|rest|remember|step|talk|see you|good luck|that's|that (?:feels|must|sounds)|this|sounds|any time|well (?:done|played)|how|what)\b"
 )
 """Begins what is said of feelings and abilities."""
 
@@ -197,12 +198,17 @@ def is_statement(sentence: str, *, of_task: bool = False) -> bool:
     return not said.endswith("?") and not offers.search(said) and not is_courtesy(said)
 
 
-def may_report(sentence: str, expected: Expected) -> bool:
-    """Whether a sentence may tell what was done, what happened or what is planned; in another language, any statement may."""
+def may_report(sentence: str, expected: Expected, *, any_language: bool = False) -> bool:
+    """Whether a sentence may tell what was done, what happened or what is planned.
+
+    In another language, any statement may, unless it was asked for in ``any_language``.
+    """
     plain = _HARMLESS.sub("well", _QUOTED.sub("''", _plain(sentence)))
     if plain.endswith("?") or is_courtesy(plain):
         return False
-    if _DEED.search(plain) or not is_english(_QUOTED.sub("''", sentence), expected):
+    if _DEED.search(plain):
+        return True
+    if not any_language and not is_english(_QUOTED.sub("''", sentence), expected):
         return True
     if expected is not Expected.ANYTHING and not _FEELING.match(plain) and tells_event(plain):
         return True
@@ -220,7 +226,9 @@ def is_talk(sentence: str) -> bool:
     plain = _QUOTED.sub("''", _plain(sentence))
     if not sentence.rstrip().endswith((".", "!", "…")) or _OFFERS.search(plain) or is_courtesy(plain):
         return True
-    return bool(_TALK.match(plain) or _OF_ITSELF.match(plain)) or begins_with_deed(plain)
+    if _TALK.match(plain) or _OF_ITSELF.match(plain):
+        return True
+    return begins_with_deed(plain) and not tells_event(plain)
 
 
 def tells_event(sentence: str) -> bool:

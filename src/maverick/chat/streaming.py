@@ -108,7 +108,7 @@ class SentenceFilter:
                 is_open or self._asked.mentions_task(words) or tells_plans(words) or not is_english(words)
             )
             return is_told and is_statement(words, of_task=True)
-        if may_report(words, self._asked.expected):
+        if may_report(words, self._asked.expected, any_language=self._asked.is_of_language):
             return True
         return self._asked.may_report_task(words) and is_statement(words, of_task=True)
 
@@ -220,9 +220,10 @@ class SentenceFilter:
     def _doubted(self, words: str) -> str:
         """The sentence, unless it may contradict what a task tool has said, beside which only what other tools did is told."""
         is_report = self._may_report(words)
-        may_act = self._asked.expected is Expected.ACTION and not self._acted_elsewhere
-        is_doubtful = is_report or (may_act and not is_talk(words))
-        if self._tasks_called and (is_doubtful or self._of_others.isdisjoint(meaningful(words))):
+        is_of_others = not self._of_others.isdisjoint(meaningful(words))
+        is_explained = is_of_others if self._acted_elsewhere else self._asked.expected is not Expected.ACTION
+        is_doubtful = is_report or self._asked.is_answered_by(words) or not (is_explained or is_talk(words))
+        if self._tasks_called and (is_doubtful or not is_of_others):
             return ""
         self.is_doubtful |= is_doubtful
         self._waits |= is_report
