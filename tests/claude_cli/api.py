@@ -114,6 +114,13 @@ def surroundings(folder: Path, url: str) -> dict[str, str]:
 class Greeter(MaverickAgent):
     """An agent as a developer would write it: a prompt and ``execute``."""
 
+    @classmethod
+    def like(cls, other: Greeter, **options: Any) -> Self:
+        """One with options of its own that has the environment of another, and shares its CLIs."""
+        made = cls(**{"env": other._chosen["env"], **options})
+        made._pools = other._pools
+        return made
+
     def __init__(self, **options: Any) -> None:
         given = {"allowed_tools": ["Read"], "model": "claude-sonnet-4-5"} | options
         super().__init__("greeter", "You greet people.", **given)

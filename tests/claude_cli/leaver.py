@@ -1,4 +1,4 @@
-"""A program that leaves a query early and ends: ``python -m claude_cli.leaver HOW URL FOLDER``."""
+"""A program that leaves queries early, in every way, and ends: ``python -m claude_cli.leaver URL FOLDER``."""
 
 from __future__ import annotations
 
@@ -27,5 +27,6 @@ async def leave(how: str, url: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    how, url, folder = sys.argv[1:]
-    asyncio.run(leave(how, url, Path(folder)))
+    url, folder = sys.argv[1:]
+    for how in ("at once", "later", "warm", "kept"):
+        asyncio.run(leave(how, url, Path(folder)))

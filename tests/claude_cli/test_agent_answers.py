@@ -42,6 +42,15 @@ from wire.claude_answers import Answer, text
 from wire.claude_server import Served
 from wire.openai_server import OpenAIServer
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture
+def api(kept_api: CliApi) -> CliApi:
+    """The API, as good as new."""
+    kept_api.play(HELLO)
+    return kept_api
+
 
 def context(cwd: Path, **agent: Any) -> AgentContext:
     return AgentContext(cwd, NO_BRANCH, MaverickConfig(agent=AgentConfig(**agent)))
@@ -58,9 +67,9 @@ def context(cwd: Path, **agent: Any) -> AgentContext:
     "000-SC-006",
 )
 async def test_an_agent_of_a_few_lines_executes_and_returns_a_result(
-    api: CliApi, env: dict[str, str], tmp_path: Path
+    api: CliApi, greeter: Greeter, folder: Path
 ) -> None:
-    result = await Greeter(env=env).execute(context(tmp_path))
+    result = await greeter.execute(context(folder))
 
     assert result.success
     assert result.output == result.raw_content == "Hello from the API."
@@ -81,10 +90,11 @@ async def test_an_agent_of_a_few_lines_executes_and_returns_a_result(
 
 @pytest.mark.requirement("000-US2-AS1", "000-FR-005")
 async def test_messages_arrive_one_by_one_and_pieces_of_them_when_asked_for(
-    api: CliApi, env: dict[str, str], tmp_path: Path
+    api: CliApi, greeter: Greeter, folder: Path
 ) -> None:
-    whole = [message async for message in Greeter(env=env).query("Hello?", tmp_path)]
-    pieces = [message async for message in Greeter(env=env, partial_messages=True).query("Hello?", tmp_path)]
+    whole = [message async for message in greeter.query("Hello?", folder)]
+    in_pieces = Greeter.like(greeter, partial_messages=True)
+    pieces = [message async for message in in_pieces.query("Hello?", folder)]
 
     assert isinstance(whole[-1], ResultMessage)
     assert not any(isinstance(message, StreamEvent) for message in whole)
@@ -101,20 +111,20 @@ async def test_messages_arrive_one_by_one_and_pieces_of_them_when_asked_for(
 
 @pytest.mark.requirement("000-US2-AS2", "000-FR-013", "000-SC-003")
 async def test_a_message_is_there_while_the_rest_is_still_to_come_and_nothing_else_waits(
-    api: CliApi, env: dict[str, str], tmp_path: Path
+    api: CliApi, greeter: Greeter, folder: Path
 ) -> None:
-    (tmp_path / "in.txt").write_text("x", encoding="utf-8")
+    (folder / "in.txt").write_text("x", encoding="utf-8")
     answering = asyncio.Event()
 
     async def held_back(served: Served) -> web.StreamResponse:
         await answering.wait()
         return await served.send(*served.answer_bytes(HELLO))
 
-    api.play(held_back, calls(("Read", {"file_path": str(tmp_path / "in.txt")})), HELLO)
+    api.play(held_back, calls(("Read", {"file_path": str(folder / "in.txt")})), HELLO)
     seen: list[str] = []
 
     async def show() -> None:
-        async for message in Greeter(env=env).query("Hello?", tmp_path):
+        async for message in greeter.query("Hello?", folder):
             seen.append(type(message).__name__)
             if isinstance(message, SystemMessage):
                 answering.set()  # the first message is here before the API has said anything
@@ -127,22 +137,20 @@ async def test_a_message_is_there_while_the_rest_is_still_to_come_and_nothing_el
 
 @pytest.mark.requirement("000-US2-AS2")
 async def test_what_the_agent_does_is_shown_before_it_goes_on(
-    api: CliApi, env: dict[str, str], tmp_path: Path
+    api: CliApi, greeter: Greeter, folder: Path
 ) -> None:
-    (tmp_path / "in.txt").write_text("x", encoding="utf-8")
+    (folder / "in.txt").write_text("x", encoding="utf-8")
     shown = asyncio.Event()
 
     async def once_it_was_shown(served: Served) -> web.StreamResponse:
         await shown.wait()
         return await served.send(*served.answer_bytes(HELLO))
 
-    api.play(
-        calls(("Read", {"file_path": str(tmp_path / "in.txt")}), words="I will read."), once_it_was_shown
-    )
+    api.play(calls(("Read", {"file_path": str(folder / "in.txt")}), words="I will read."), once_it_was_shown)
 
     async def show() -> str:
         texts = []
-        async for message in Greeter(env=env).query("Hello?", tmp_path):
+        async for message in greeter.query("Hello?", folder):
             texts.append(extract_text(message))
             if "I will read." in texts:
                 shown.set()
@@ -153,7 +161,7 @@ async def test_what_the_agent_does_is_shown_before_it_goes_on(
 
 @pytest.mark.requirement("000-SC-001", "000-SC-005", "000-US1-AS1")
 async def test_a_class_with_execute_and_a_prompt_works_by_its_name_alone(
-    api: CliApi, env: dict[str, str], tmp_path: Path
+    api: CliApi, kept_env: dict[str, str], folder: Path
 ) -> None:
     registry = AgentRegistry()
 
@@ -164,8 +172,8 @@ async def test_a_class_with_execute_and_a_prompt_works_by_its_name_alone(
         async def execute(self, context: AgentContext) -> AgentResult[str]:
             return await self.run_prompt("Review.", context)
 
-    agent = registry.create("reviewer", env=env)
-    result = await agent.execute(context(tmp_path))
+    agent = registry.create("reviewer", env=kept_env)
+    result = await agent.execute(context(folder))
 
     assert isinstance(agent, Reviewer)
     assert agent.name == "reviewer"
@@ -175,10 +183,10 @@ async def test_a_class_with_execute_and_a_prompt_works_by_its_name_alone(
 
 
 async def test_a_prompt_goes_to_the_provider_of_the_settings_if_the_class_names_no_model(
-    tmp_path: Path,
+    folder: Path,
 ) -> None:
     async with OpenAIServer() as openai:
-        elsewhere = context(tmp_path, provider="openai", model="m", base_url=openai.at("text"))
+        elsewhere = context(folder, provider="openai", model="m", base_url=openai.at("text"))
 
         result = await Greeter(model="").run_prompt("Hi.", elsewhere)
 
@@ -187,13 +195,13 @@ async def test_a_prompt_goes_to_the_provider_of_the_settings_if_the_class_names_
 
 
 async def test_settings_that_the_cli_does_not_take_are_named_once(
-    api: CliApi, env: dict[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    api: CliApi, greeter: Greeter, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     api.play(HELLO, HELLO)
-    asked = context(tmp_path, temperature=0.3, top_p=0.4, stop_sequences=("ZZ",))
+    asked = context(folder, temperature=0.3, top_p=0.4, stop_sequences=("ZZ",))
 
     for _ in range(2):
-        result = await Greeter(env=env).run_prompt("Hi.", asked)
+        result = await greeter.run_prompt("Hi.", asked)
         assert result.success, result.error
 
     assert caplog.messages == [
@@ -202,29 +210,36 @@ async def test_settings_that_the_cli_does_not_take_are_named_once(
 
 
 @pytest.mark.requirement("000-FR-002")
-@pytest.mark.parametrize("server", ["lab", "old__lab"])
-async def test_a_tool_of_an_mcp_server_in_this_process_is_called(
-    api: CliApi, env: dict[str, str], tmp_path: Path, server: str
+async def test_a_tool_of_an_mcp_server_in_this_process_is_called_where_it_or_its_server_is_allowed(
+    api: CliApi, kept_env: dict[str, str], folder: Path
 ) -> None:
     @tool("add", "Add two numbers.", {"a": int, "b": int})
     async def add(given: dict[str, Any]) -> dict[str, Any]:
         """Add."""
         return {"content": [{"type": "text", "text": str(given["a"] + given["b"])}]}
 
-    name = f"mcp__{server}__add"
-    api.play(calls((name, {"a": 2, "b": 3})), HELLO)
-    servers = {server: create_sdk_mcp_server(server, "1.0.0", [add])}
-    agent = Greeter(env=env, mcp_servers=servers, allowed_tools=[name], permission_mode="dontAsk")
+    one, whole = "mcp__old__lab__add", "mcp__lab__add"
+    api.play(calls((one, {"a": 2, "b": 3}), (whole, {"a": 2, "b": 4})), HELLO)
+    servers = {server: create_sdk_mcp_server(server, "1.0.0", [add]) for server in ("old__lab", "lab")}
+    allowed = [one, "mcp__lab"]
+    agent = Greeter(env=kept_env, mcp_servers=servers, allowed_tools=allowed, permission_mode="dontAsk")
 
-    result = await agent.run_prompt("Add.", context(tmp_path))
+    result = await agent.run_prompt("Add.", context(folder))
 
     assert result.success, result.error
     assert result.turn_count == 2
     assert result.usage.output_tokens == 84
-    (answered,) = [
+    answered = [
         block for block in api.requests[1]["messages"][-1]["content"] if block["type"] == "tool_result"
     ]
-    assert "5" in str(answered["content"])
+    assert [("5" in str(block["content"]), "6" in str(block["content"])) for block in answered] == [
+        (True, False),
+        (False, True),
+    ]
+    first, second = result.tool_calls
+    assert (first.tool_name, first.result) == (one, "5")
+    assert (second.tool_name, second.result) == ("mcp__lab", "6")
+    assert second.arguments == {"tool": whole, "arguments": {"a": 2, "b": 4}}
 
 
 @pytest.mark.requirement("CLI-PERMISSIONS")
@@ -233,15 +248,13 @@ async def test_a_tool_of_an_mcp_server_in_this_process_is_called(
     [
         ("default", False, False),
         ("acceptEdits", True, False),
-        ("plan", False, False),
-        ("dontAsk", False, False),
         ("bypassPermissions", True, True),
     ],
 )
 async def test_a_permission_mode_decides_on_tools_that_are_not_allowed(
-    api: CliApi, env: dict[str, str], tmp_path: Path, mode: str, wrote: bool, ran: bool
+    api: CliApi, kept_env: dict[str, str], folder: Path, mode: str, wrote: bool, ran: bool
 ) -> None:
-    folder = tmp_path / "work"
+    folder = folder / mode
     folder.mkdir()
     (folder / "in.txt").write_text("what was written", encoding="utf-8")
     (folder / "work.sh").write_text("#!/bin/sh\necho ran > ran.txt\n", encoding="utf-8")
@@ -254,7 +267,7 @@ async def test_a_permission_mode_decides_on_tools_that_are_not_allowed(
         ),
         HELLO,
     )
-    agent = Greeter(env=env, permission_mode=mode, allowed_tools=[], tools=["Read", "Write", "Bash"])
+    agent = Greeter(env=kept_env, permission_mode=mode, allowed_tools=[], tools=["Read", "Write", "Bash"])
 
     messages = [message async for message in agent.query("Work.", folder)]
 
@@ -273,12 +286,12 @@ async def test_a_permission_mode_decides_on_tools_that_are_not_allowed(
 
 @pytest.mark.requirement("CLI-PERMISSIONS")
 async def test_tools_that_are_allowed_run_and_others_are_not_even_offered(
-    api: CliApi, env: dict[str, str], tmp_path: Path
+    api: CliApi, kept_env: dict[str, str], folder: Path
 ) -> None:
     api.play(calls(("Bash", {"command": "expr 6 '*' 7", "description": "Multiply."})), HELLO)
-    agent = Greeter(env=env, permission_mode="dontAsk", allowed_tools=["Bash(expr:*)"])
+    agent = Greeter(env=kept_env, permission_mode="dontAsk", allowed_tools=["Bash(expr:*)"])
 
-    result = await agent.run_prompt("Multiply.", context(tmp_path))
+    result = await agent.run_prompt("Multiply.", context(folder))
 
     assert result.success
     assert [tool["name"] for tool in api.requests[0]["tools"]] == ["Bash"]
@@ -287,18 +300,18 @@ async def test_tools_that_are_allowed_run_and_others_are_not_even_offered(
 
 @pytest.mark.requirement("CLI-PERMISSIONS")
 async def test_an_agent_of_the_cli_works_by_itself_and_is_one_call_of_a_prompt(
-    api: CliApi, env: dict[str, str], tmp_path: Path
+    api: CliApi, kept_env: dict[str, str], folder: Path
 ) -> None:
-    (tmp_path / "in.txt").write_text("what was written", encoding="utf-8")
+    (folder / "in.txt").write_text("what was written", encoding="utf-8")
     task = {"description": "Read", "prompt": "Read it.", "subagent_type": "general-purpose"}
     api.play(
         calls(("Task", task)),
-        calls(("Read", {"file_path": str(tmp_path / "in.txt")})),
+        calls(("Read", {"file_path": str(folder / "in.txt")})),
         Answer([text("It says what was written.")]),
         HELLO,
     )
 
-    result = await Greeter(env=env, allowed_tools=["Task", "Read"]).run_prompt("Go.", context(tmp_path))
+    result = await Greeter(env=kept_env, allowed_tools=["Task", "Read"]).run_prompt("Go.", context(folder))
 
     assert result.output == "Hello from the API.", result.error
     assert [record.tool_name for record in result.tool_calls] in (["Task"], ["Agent"])
@@ -306,26 +319,6 @@ async def test_an_agent_of_the_cli_works_by_itself_and_is_one_call_of_a_prompt(
     assert "what was written" in str(api.requests[2]["messages"][-1])
     assert (len(api.requests), result.turn_count) == (4, 2)
     assert result.usage.output_tokens == 4 * 42  # what the agent of the CLI has used is charged too
-
-
-@pytest.mark.requirement("000-FR-002")
-async def test_all_tools_of_a_server_can_be_allowed_and_called(
-    api: CliApi, env: dict[str, str], tmp_path: Path
-) -> None:
-    @tool("add", "Add two numbers.", {"a": int, "b": int})
-    async def add(given: dict[str, Any]) -> dict[str, Any]:
-        """Add."""
-        return {"content": [{"type": "text", "text": str(given["a"] + given["b"])}]}
-
-    api.play(calls(("mcp__lab__add", {"a": 2, "b": 3})), HELLO)
-    servers = {"lab": create_sdk_mcp_server("lab", "1.0.0", [add])}
-    agent = Greeter(env=env, mcp_servers=servers, allowed_tools=["mcp__lab"], permission_mode="dontAsk")
-
-    result = await agent.run_prompt("Add.", context(tmp_path))
-
-    (record,) = result.tool_calls
-    assert (record.tool_name, record.result) == ("mcp__lab", "5")
-    assert record.arguments == {"tool": "mcp__lab__add", "arguments": {"a": 2, "b": 3}}
 
 
 @maverick_tool
@@ -336,17 +329,17 @@ async def double(number: int) -> str:
 
 @pytest.mark.requirement("CLASS-RUNS")
 async def test_a_class_on_the_cli_can_be_given_tools_of_ours(
-    api: CliApi, env: dict[str, str], tmp_path: Path
+    api: CliApi, kept_env: dict[str, str], folder: Path
 ) -> None:
-    (tmp_path / "in.txt").write_text("x", encoding="utf-8")
+    (folder / "in.txt").write_text("x", encoding="utf-8")
     api.play(
-        calls(("mcp__maverick__double", {"number": 21}), ("Read", {"file_path": str(tmp_path / "in.txt")})),
+        calls(("mcp__maverick__double", {"number": 21}), ("Read", {"file_path": str(folder / "in.txt")})),
         HELLO,
     )
-    greeter = define_class("greeter", Greeter, context(tmp_path), env=env)
-    tools = replace(greeter.tool_config, tools=[*greeter.tool_config.tools, double])
+    definition = define_class("greeter", Greeter, context(folder), env=kept_env)
+    tools = replace(definition.tool_config, tools=[*definition.tool_config.tools, double])
 
-    result = await ClassExecutor().execute(replace(greeter, tool_config=tools))
+    result = await ClassExecutor().execute(replace(definition, tool_config=tools))
 
     assert result.output == "Hello from the API.", result.error
     assert [(record.tool_name, record.outcome.value) for record in result.tool_calls] == [
@@ -362,10 +355,10 @@ class Sum(BaseModel):
 
 
 @pytest.mark.requirement("CLI-OUTPUT-TYPE")
-async def test_an_answer_can_be_a_value_of_a_type(api: CliApi, env: dict[str, str], tmp_path: Path) -> None:
+async def test_an_answer_can_be_a_value_of_a_type(api: CliApi, greeter: Greeter, folder: Path) -> None:
     api.play(Answer([text("Five.")]), Answer([text('{"total": 5, "terms": [2, 3]}')]))
 
-    result = await Greeter(env=env).run_prompt("Add.", context(tmp_path), output_type=Sum)
+    result = await greeter.run_prompt("Add.", context(folder), output_type=Sum)
 
     assert result.success, result.error
     assert result.output == Sum(total=5, terms=[2, 3])
@@ -374,11 +367,11 @@ async def test_an_answer_can_be_a_value_of_a_type(api: CliApi, env: dict[str, st
 
 @pytest.mark.requirement("CLI-OUTPUT-TYPE")
 async def test_an_answer_that_never_fits_the_type_is_a_failed_result(
-    api: CliApi, env: dict[str, str], tmp_path: Path
+    api: CliApi, greeter: Greeter, folder: Path
 ) -> None:
     api.play(Answer([text('{"totl": 5}')]))
 
-    result = await Greeter(env=env).run_prompt("Add.", context(tmp_path), output_type=Sum)
+    result = await greeter.run_prompt("Add.", context(folder), output_type=Sum)
 
     assert not result.success
     assert result.output is None
@@ -397,12 +390,12 @@ async def test_an_answer_that_never_fits_the_type_is_a_failed_result(
     ids=["turns", "money"],
 )
 async def test_a_limit_ends_the_run_and_the_result_says_which(
-    api: CliApi, env: dict[str, str], tmp_path: Path, limit: dict[str, Any], reason: TerminateReason
+    api: CliApi, greeter: Greeter, folder: Path, limit: dict[str, Any], reason: TerminateReason
 ) -> None:
-    (tmp_path / "in.txt").write_text("x", encoding="utf-8")
-    api.play(calls(("Read", {"file_path": str(tmp_path / "in.txt")}), words="I will read it."))
+    (folder / "in.txt").write_text("x", encoding="utf-8")
+    api.play(calls(("Read", {"file_path": str(folder / "in.txt")}), words="I will read it."))
 
-    result = await Greeter(env=env, **limit).execute(context(tmp_path))
+    result = await Greeter.like(greeter, **limit).execute(context(folder))
 
     assert not result.success
     assert result.terminate_reason is reason
@@ -415,13 +408,12 @@ async def test_a_limit_ends_the_run_and_the_result_says_which(
 
 @pytest.mark.requirement("CLI-CONTEXT")
 async def test_the_settings_of_the_context_say_where_claude_is_and_with_which_key(
-    api: CliApi, env: dict[str, str], tmp_path: Path
+    api: CliApi, greeter: Greeter, kept_env: dict[str, str], folder: Path
 ) -> None:
-    for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"):
-        del env[name]
-    settings = context(tmp_path, base_url=api.url, api_key=SecretStr(CANARY))
+    elsewhere = {name: value for name, value in kept_env.items() if not name.startswith("ANTHROPIC")}
+    settings = context(folder, base_url=api.url, api_key=SecretStr(CANARY))
 
-    result = await Greeter(env=env).execute(settings)
+    result = await Greeter.like(greeter, env=elsewhere).execute(settings)
 
     assert result.success, result.error
     assert api.received[0].headers["x-api-key"] == CANARY
@@ -430,11 +422,11 @@ async def test_the_settings_of_the_context_say_where_claude_is_and_with_which_ke
 
 @pytest.mark.requirement("CLI-VERBATIM")
 async def test_a_path_in_a_prompt_does_not_make_the_cli_read_the_file(
-    api: CliApi, env: dict[str, str], tmp_path: Path
+    api: CliApi, greeter: Greeter, folder: Path
 ) -> None:
-    (tmp_path / "secret.txt").write_text("the secret of the house", encoding="utf-8")
+    (folder / "secret.txt").write_text("the secret of the house", encoding="utf-8")
 
-    await Greeter(env=env).run_prompt("Somebody wrote: see @secret.txt and /compact", context(tmp_path))
+    await greeter.run_prompt("Somebody wrote: see @secret.txt and /compact", context(folder))
 
     assert "see @secret.txt and /compact" in str(api.requests[0]["messages"])
     assert "the secret of the house" not in str(api.requests)
@@ -442,15 +434,15 @@ async def test_a_path_in_a_prompt_does_not_make_the_cli_read_the_file(
 
 @pytest.mark.requirement("000-FR-005")
 async def test_an_agent_that_reads_the_messages_itself_has_all_it_needs(
-    api: CliApi, env: dict[str, str], tmp_path: Path
+    api: CliApi, greeter: Greeter, folder: Path
 ) -> None:
-    class Shouter(MaverickAgent):
+    class Shouter(Greeter):
         async def execute(self, context: AgentContext) -> AgentResult[str]:
             messages = [message async for message in self.query("Hello?", context.cwd)]
             words = [extract_text(message) for message in messages if isinstance(message, AssistantMessage)]
             return AgentResult.success_result("\n".join(words).upper(), extract_usage(messages))
 
-    result = await Shouter("shouter", "You shout.", env=env).execute(context(tmp_path))
+    result = await Shouter.like(greeter).execute(context(folder))
 
     assert result.output == "HELLO FROM THE API."
     assert result.usage.total_tokens == 160

@@ -65,6 +65,19 @@ BROKEN: dict[str, type[AgentError]] = {
 """What the API does in the middle of an answer, and why it broke off."""
 
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture
+def api(kept_api: CliApi) -> CliApi:
+    return kept_api
+
+
+@pytest.fixture
+def env(kept_env: dict[str, str]) -> dict[str, str]:
+    return dict(kept_env)
+
+
 async def failure_of(agent: Greeter, cwd: Path) -> tuple[list[Message], AgentError]:
     """The messages of a query that fails, and its error."""
     messages: list[Message] = []
@@ -78,55 +91,53 @@ async def failure_of(agent: Greeter, cwd: Path) -> tuple[list[Message], AgentErr
 
 @pytest.mark.requirement("000-FR-007", "000-SC-004", "CLI-FAILURES", "000-EDGE-NETWORK")
 async def test_a_failure_of_the_api_is_a_typed_error_and_is_not_retried(
-    api: CliApi, env: dict[str, str], tmp_path: Path
+    api: CliApi, greeter: Greeter, folder: Path
 ) -> None:
     found: dict[str, tuple[type[AgentError], int | None, bool]] = {}
     wanted = {name: (kind, status, True) for name, (kind, status, _) in FAILURES.items()}
 
-    async with Greeter(env=env) as agent:
-        for name, (_, _, advice) in FAILURES.items():
-            api.play(refused if name == "bad_request" else fault(name))
-            messages, error = await failure_of(agent, tmp_path)
-            found[name] = (type(error), getattr(error, "status", None), advice in str(error))
-            assert len(api.requests) == 1 or name in ASKED_DIFFERENTLY, name
-            assert not any(isinstance(message, AssistantMessage) for message in messages), name
-            assert isinstance(messages[-1], ResultMessage), name
+    for name, (_, _, advice) in FAILURES.items():
+        api.play(refused if name == "bad_request" else fault(name))
+        messages, error = await failure_of(greeter, folder)
+        found[name] = (type(error), getattr(error, "status", None), advice in str(error))
+        assert len(api.requests) == 1 or name in ASKED_DIFFERENTLY, name
+        assert not any(isinstance(message, AssistantMessage) for message in messages), name
+        assert isinstance(messages[-1], ResultMessage), name
 
     assert found == wanted
 
 
 @pytest.mark.requirement("000-FR-005", "000-EDGE-STREAM", "CLI-FAILURES", "000-EDGE-MALFORMED")
 async def test_an_answer_that_breaks_off_is_yielded_as_far_as_it_came_and_then_raised(
-    api: CliApi, env: dict[str, str], tmp_path: Path
+    api: CliApi, greeter: Greeter, folder: Path
 ) -> None:
     found = {}
 
-    async with Greeter(env=env) as agent:
-        for name in BROKEN:
-            api.play(cut if name == "cut" else fault(name))
-            messages, error = await failure_of(agent, tmp_path)
-            assert isinstance(error, StreamingError), name
-            (partial,) = [message for message in messages if isinstance(message, AssistantMessage)]
-            assert error.partial_messages == [partial]
-            assert HELLO.startswith(extract_text(partial)), name
-            found[name] = type(error.__cause__)
-            assert isinstance(error.__cause__, AgentError)
-            assert (error.kind, error.retryable) == (error.__cause__.kind, error.__cause__.retryable)
+    for name in BROKEN:
+        api.play(cut if name == "cut" else fault(name))
+        messages, error = await failure_of(greeter, folder)
+        assert isinstance(error, StreamingError), name
+        (partial,) = [message for message in messages if isinstance(message, AssistantMessage)]
+        assert error.partial_messages == [partial]
+        assert HELLO.startswith(extract_text(partial)), name
+        found[name] = type(error.__cause__)
+        assert isinstance(error.__cause__, AgentError)
+        assert (error.kind, error.retryable) == (error.__cause__.kind, error.__cause__.retryable)
 
     assert found == BROKEN
 
 
 @pytest.mark.requirement("000-EDGE-STREAM", "000-SC-006")
 async def test_a_failure_after_a_tool_keeps_what_was_done_before_it(
-    api: CliApi, env: dict[str, str], tmp_path: Path
+    api: CliApi, greeter: Greeter, folder: Path
 ) -> None:
-    (tmp_path / "in.txt").write_text("x", encoding="utf-8")
+    (folder / "in.txt").write_text("x", encoding="utf-8")
     api.play(
-        calls(("Read", {"file_path": str(tmp_path / "in.txt")}), words="First I read."), fault("overloaded")
+        calls(("Read", {"file_path": str(folder / "in.txt")}), words="First I read."), fault("overloaded")
     )
-    place = AgentContext(tmp_path, NO_BRANCH, MaverickConfig())
+    place = AgentContext(folder, NO_BRANCH, MaverickConfig())
 
-    result = await Greeter(env=env).execute(place)
+    result = await greeter.execute(place)
 
     assert not result.success
     assert [type(error) for error in result.errors] == [ServerError]
