@@ -6,24 +6,22 @@ Each child is a process of its own that dies as any other does; it only does not
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import signal
 import sys
 import time
 import traceback
-from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
+from tempfile import TemporaryDirectory
 from typing import NoReturn
 
 import msgspec
 
-from chaos import bench
 from chaos.child import Job, perform
-from maverick.exceptions import JournalDamagedError, ToolError
-from maverick.journal.codec import VERSION, decode_entry
-from maverick.tools import FunctionTool
+from chaos.stores import SqliteStore
 
 STOPPED = 1000
 """Stands for the exit code of a process that has none yet, since it is frozen."""
@@ -37,7 +35,10 @@ _THAW = b"thaw\n"
 def main() -> None:
     """Serve until the input ends."""
     _warm_up()
+    if os.fork():  # the runs have left a thread, and a copy has none
+        os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
     assert "pytest" not in sys.modules, "a child is a plain process"
+    gc.collect()
     gc.freeze()  # so that collecting garbage in a child copies no page of what is imported
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     frozen = 0
@@ -60,18 +61,23 @@ def main() -> None:
 
 def _warm_up() -> None:
     """Do once what every child would do for itself when it first needs it, which is most of what a short one does."""
-    for name in ("concurrent.futures.thread", "encodings.ascii"):
-        import_module(name)
     if find_spec("asyncpg"):
         import_module("maverick.journal.postgres.journal")
-    with suppress(JournalDamagedError):  # nothing is no entry, and what reads one is made all the same
-        decode_entry(b"", VERSION)
-    for tool in vars(bench).values():
-        if isinstance(tool, FunctionTool):
-            with suppress(
-                ToolError
-            ):  # no arguments are wrong ones, and what checks them is made all the same
-                tool.check({})
+    with TemporaryDirectory() as folder:
+        for scenario in ("approval", "nested", "transactional"):
+            place = SqliteStore(f"{folder}/runs.db")
+            asyncio.run(place.prepare())
+            perform(
+                Job(
+                    task="go",
+                    scenario=scenario,
+                    store=place.kind,
+                    address=place.address,
+                    run_id=scenario,
+                    folder=folder,
+                    number=0,
+                )
+            )
 
 
 def _read_line() -> bytes:
