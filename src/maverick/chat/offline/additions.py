@@ -89,7 +89,7 @@ _SHARED = pattern(
 """What is said of all the tasks before it: "…, both tomorrow"."""
 _DEEDS = pattern(rf"(?:,? and|,|;)(?: also)? (?={DEED})")
 _HEADER = pattern(
-    r"(?:an?|one|the|other|another|two|three|four|five|six|\d|some|a few|several|couple|these|this|following|me|for|new|more|tasks?|to-?dos?|items?|(?:some)?things?|reminders?|please|pls|also|with|of|for me|to do)?"
+    r"(?:an?|one|the|other|another|two|three|four|five|six|\d|some|a few|several|couple|these|this|following|me|for|new|more|tasks?|to-?dos?|items?|(?:some)?things?|reminders?|please|pls|also|with|of|due|for me|to do)?"
 )
 
 
@@ -236,7 +236,7 @@ _DANGLING = pattern(
 )
 _AROUND_TITLE = pattern(
     r"(?:[\s,.:;?!-]|\b(?:an?|the|my|new|task|item|todo|reminder|called|named|titled|saying|to|on|in|down|for|list|there|please|thanks|and|with|deadline|"
-    r"due|date|of|by|it's|is|no|rush|hurry|me)\b)*"
+    r"due|date|of|by|it's|is|no|without|any|yet|rush|hurry|me)\b)*"
 )
 """What may stand around a title in quotation marks."""
 _REFERS = pattern(

@@ -47,13 +47,13 @@ REOPEN = pattern(
 )
 UNDONE = pattern(r"\b(?:haven't|havent|have not|didn't|didnt|did not|never)\b(?! mean\b| want\b| need\b)")
 REMOVE = pattern(
-    r"\b(?:delete|del|remove|erase|scrap|drop|discard|ditch|bin|trash|cancel|get rid of|throw (?:out|away)|forget(?: about)?|dump|scratch|kill|nuke|lose|knock)\b"
+    r"\b(?:delete|del|rm|remove|erase|scrap|drop|discard|ditch|bin|trash|cancel|get rid of|throw (?:out|away)|forget(?: about)?|dump|scratch|kill|nuke|lose|knock)\b"
     r"|\btake\b.*\b(?:off|away)\b|\bcan go\W*$|\b(?:don't|do not|no longer) (?:need|want|have to)\b(?!.* [DP]\b)"
 )
 SETS = pattern(
     r"\b(?:make|set|move|push|put|change|bump|bring|shift|postpone|reschedule|delay|defer|snooze|switch|prepone|moves?|mark|give|raise|lower|drop|upgrade|downgrade|prioriti[sz]e|"
     r"due|deadline|instead|wait|now|needs?|should|must|has to|have to|update|extend(?:ed)?|later|earlier|moved|pushed|postponed|rescheduled|delayed|"
-    r"is|are|'s|was|it's|that's|add|i'll|we'll|will|going to|flag|turn|want|treat|pull|slide)\b|§\d+ (?:down |up |back )?(?:to|until|till|at|as|for) [DP]\b|\b(?:until|till) D\b|§\d+\W* (?:->|→|=)|§\d+ P\b|\bP §"
+    r"is|are|can be|'s|was|it's|that's|add|i'll|we'll|will|going to|flag|turn|want|treat|pull|slide)\b|§\d+ (?:down |up |back )?(?:to|until|till|at|as|for) [DP]\b|\b(?:until|till) D\b|§\d+\W* (?:->|→|=)|§\d+ P\b|\bP §"
 )
 COMMANDED = pattern(
     r"\b(?:tick|check|cross|strike|mark|knock|close|clear)\b.*\b(?:off|out|done|complete|completed|finished|sorted|paid|closed|finish|bought|sent|read|written|\w+ed)\b"
@@ -87,7 +87,7 @@ KNOWN = frozenset(
         "task tasks thing things item todo list reminder deadline date due day days week weeks month priority prio status time due "
         "make set move push put change bump bring shift postpone reschedule delay defer snooze switch prepone moves del mark give raise lower drop upgrade downgrade prioritise prioritize "
         "until till instead wait needs need should must update extend extended soon moved pushed postponed rescheduled delayed flag turn want treat pull slide "
-        "tick check cross strike knock close clear delete remove erase scrap discard ditch bin trash cancel get rid throw away forget dump scratch kill nuke lose take "
+        "tick check cross strike knock close clear delete remove rm erase scrap discard ditch bin trash cancel get rid throw away forget dump scratch kill nuke lose take "
         "done finish finished complete completed sorted handled taken care dealt ticked way over settled ready gone went "
         "reopen unmark uncheck untick undone unfinished incomplete back again yesterday today morning afternoon evening night last earlier early lately "
         "too also thanks thank sorry wait mean meant better rather fine enough good works great going more no longer anymore any hurry rush "

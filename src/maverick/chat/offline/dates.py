@@ -28,7 +28,7 @@ _REPEATED = pattern(
     rf"(?:^|,?\s+)(?:daily|(?:bi-?)?weekly|monthly|yearly|annually|(?:on )?(?:weekdays|weekends|(?:{_DAY})s)|(?:once|twice|{_COUNT} times) an? \w+"
     rf"|(?:every|each) (?:{_NTH})(?: (?:day )?of (?:the|each|every) month)?(?=\s*(?:$|[,.]|\bto\b))"
     rf"|(?:on )?(?:the (?:{_NTH}) of )?(?:every|each) (?:other |single |(?:{_NTH}) |(?:{_COUNT}) )?"
-    rf"(?:day|week|weekday|weekend|month|year|hour|morning|afternoon|evening|night|{_DAY})s?(?:(?:,| and|, and) (?:{_DAY})s?)*)(?=\s|,|$)"
+    rf"(?:day|week|weekday|weekend|month|year|hour|morning|afternoon|evening|night|{_DAY}|{_SHORT_DAY})s?(?:(?:,| and|, and) (?:{_DAY}|{_SHORT_DAY})s?)*)(?=\s|,|$)"
 )
 _MONTHLY = pattern(rf"(?:the|every|each) (?P<number>{_NTH})\b(?! (?:{_DAY}|day(?! of)|week|month|year))")
 _NUMBER = rf"(?:{'|'.join(COUNTS)}|\d{{1,2}})"
@@ -81,13 +81,16 @@ def take_timing(text: str, today: date) -> Timing:
         every_day = re.search(
             r"daily|(?:every|each) (?:single )?(?:day|morning|afternoon|evening|night)", said, re.IGNORECASE
         )
-        days = [_next(day, today) for day in re.findall(_DAY, said.lower())]
+        days = [
+            _next(_whole(day), today)
+            for day in re.findall(rf"\b(?:{_DAY}|{_SHORT_DAY})(?=s?\b)", said.lower())
+        ]
         days += filter(None, (_day_of_month(monthly, today) for monthly in _MONTHLY.finditer(said)))
         due = today if every_day else min(days, default=None)
-    elif due and (named := re.findall(rf"(?:every|each) ({_DAY})", said.lower())):
+    elif due and (named := re.findall(rf"(?:every|each) ({_DAY}|{_SHORT_DAY})s?\b", said.lower())):
         # Starting next week is on that day of the week, and starting on a date is on the first such day from then.
         start = due - timedelta(days=due.weekday() + 1 if is_week else 1)
-        due = min(_next(day, start) for day in named)
+        due = min(_next(_whole(day), start) for day in named)
     if due is None and re.match(r"in .+(?:hour|minute)", said):
         due = today
     return Timing(due, said, text)
@@ -174,6 +177,11 @@ _CERTAIN_TIME = pattern(r",?\s*(?:at\s+\d|@)")
 _CERTAIN_DATE = pattern(r",?\s*(?:(?:due|by|on|until|till|before)\b|(?:for )?(?:today|tomorrow|tonight)\b)")
 """What is no part of a title, wherever it stands."""
 _GOES_ON = pattern(r"(?:with|and|priority|as|to|in|at|from|for|because|so|if)\b|,")
+
+
+def _whole(day: str) -> str:
+    """The whole name of a day of the week."""
+    return next(name for name in _DAYS if name.startswith(day.lower()[:3]))
 
 
 def _next(day: str, today: date) -> date:
@@ -269,7 +277,7 @@ def _month(match: re.Match[str]) -> int:
 
 def _weekday(match: re.Match[str], today: date) -> date:
     said = match["day"] or match.groupdict().get("last", "")
-    day = next(name for name in _DAYS if name.startswith(said.lower()[:3]))
+    day = _whole(said)
     if (match["which"] or "").lower() == "next":
         return today - timedelta(days=today.weekday()) + timedelta(days=7 + _DAYS.index(day))
     return _next(day, today)
@@ -297,6 +305,19 @@ def _day_of_month(match: re.Match[str], today: date) -> date | None:
         if day <= calendar.monthrange(year, month)[1] and date(year, month, day) >= today:
             return date(year, month, day)
     return None
+
+
+def _nth_weekday(match: re.Match[str], today: date) -> date | None:
+    """The first Monday in April, or the last one."""
+    month, which = _month(match), match["which"].lower()
+    year = today.year + (month < today.month)
+    days = [
+        day
+        for number in range(1, calendar.monthrange(year, month)[1] + 1)
+        if (day := date(year, month, number)).weekday() == _DAYS.index(_whole(match["day"]))
+    ]
+    found = days[-1 if which == "last" else ORDINALS.index(which)]
+    return found if found >= today else None
 
 
 def _before_month(match: re.Match[str], today: date) -> date:
@@ -328,6 +349,7 @@ _FORMS: Mapping[str, Callable[[re.Match[str], date], date | None]] = {
     rf"(?P<day>{_DAY}|{_SHORT_DAY}),? (?:the )?(?P<number>{_NTH}|\d{{1,2}})(?!\s*(?:[ap]m|o'clock|[:.-]\d))": lambda match, today: (
         _if_named(match, _day_of_month(match, today))
     ),
+    rf"(?:the )?(?P<which>first|second|third|fourth|last) (?P<day>{_DAY}) (?:in|of) (?P<month>{_MONTH})": _nth_weekday,
     rf"(?P<count>{_COUNT}) (?P<unit>{_UNIT}) from (?:now|today)": _counted,
     rf"(?P<count>{_COUNT}) (?P<unit>{_UNIT}) (?:from|after|on) (?P<day>{_DAY}|tomorrow)": _counted_from,
     rf"(?P<day>{_DAY}) week": lambda match, today: _next(match["day"].lower(), today) + timedelta(days=7),

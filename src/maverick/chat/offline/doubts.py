@@ -41,6 +41,24 @@ _NO_TITLE: Mapping[str, str] = {
     "a time": r"\b[ap]m$|^\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\bat (?:half|quarter)\b|(?<![£$€\d.])\b\d{1,2}[.:]\d{2}$|\b(?:eod|cob)\b|\b\d{1,2}-\d{1,2}$",
 }
 """What a title does not have, by what that says of it."""
+_NOT_IN_TITLES = frozenset(
+    re.findall(
+        r"[\w']+",
+        "actually already also always am anyway apparently are assistant asking been better both btw but called can can't comes completely "
+        "could did didn't doing doesn't don't dont each easy else ever every everyone excuses finally fine forget forgetting forgot getting going "
+        "guess haha happen happens has hasn't he hello hey hi i'd i'll i'm i've if it's just kinda kindly let let's literally lol mate mean means "
+        "meant much must named need never no not nothing now okay ones oops possible probably rather ready really rename reminded reminder "
+        "reminding right rly rush says separate she should showing so somebody something somehow soon sorry sounds still stop story super "
+        "supposed than thanks that that's then there there's these they thing things thinking tho though thx titled told too totally "
+        "very want wanna was wasn't we we're well were what what's whats when whenever while won't would wouldn't yeah yes yesterday yet you're",
+    )
+)
+"""Words of those who ask for something, which are not in the titles that people give; a whole title in quotes may have them."""
+_COMMAND = pattern(
+    r"^(?:show|list|display|insert|include|(?:make|create|start|enter|new) (?:an? )?(?:new )?(?:entry|item|note|one))\b"
+    r"|\b(?:put|add|write|note|jot|stick|pop|log|make|mark|get|keep) (?:that|it|this|them)\b|\b(?:every|each|only|all|now)$"
+    r"|\b(?:two|three|four|five|six|few|couple of|\d) (?:\w+ )?(?:things|jobs|chores|errands|tasks)\b"
+)
 _IS_NO_TITLE = [pattern(each) for each in _NO_TITLE.values()]
 _IS = pattern(r"\b(?:is|are|was|were|has|will)\b")
 _ADDING = pattern(r"\b(?:add|put|create|new|note|write|jot|stick|pop|throw|chuck|schedule)\b")
@@ -68,7 +86,12 @@ def is_doubtful(call: RequestedCall, said: str) -> bool:
         is_about(title, task.title) for task in KNOWN_TASKS.get() if not task.completed
     )
     is_told = _IS.search(title) and not begins_with_deed(title)
-    return bool(is_misdated or is_there or is_told or any(each.search(title) for each in _IS_NO_TITLE))
+    is_chatty = not _NOT_IN_TITLES.isdisjoint(title.lower().replace("’", "'").split()) or _COMMAND.search(
+        title
+    )
+    return bool(
+        is_misdated or is_there or is_told or is_chatty or any(each.search(title) for each in _IS_NO_TITLE)
+    )
 
 
 def is_left_out(calls: Sequence[RequestedCall], said: str, today: date) -> bool:

@@ -163,7 +163,7 @@ _PARTS = {
     "all": "(all|everything|every (task|single task|one)|all of (them|it)|each task|(the|my) [whole |entire ]list)",
     "of_mine": "[ [of ](my|the)][ [open |pending ]{tasks}]",
     "remove": "(delete|remove|erase|drop|discard|scrap|clear[ out| up]|get rid of|wipe|throw away|forget[ about]"
-    "|cancel|trash|del|bin)",
+    "|cancel|trash|del|rm|bin)",
     "tick": "(mark|set|tick|check|cross|flag)",
     "postpone": "(move|postpone|prepone|push|reschedule|delay|shift|defer|bring|pull|put off|snooze)",
     "did": "(done|finished|completed|did)",
@@ -251,11 +251,13 @@ add:            (put|pop|stick) [in |down |on ](?P<what>(?='|\"|“|‘).+)
 add_listed:     [(add|create|make|note|put|remind me|[i ]need|set[ up])\b ?]{what}
 add_several:    (two|three|four|five|six|\d|some|a few|several) (things|tasks|todos)[ to do][ (?P<when>(for|by|on) .+?)][ please] ?(:|,|-) ?(?P<what>.+)
 add:            [i('d like| would like| want| need) to ]{note}[ that][ i {must}]\b ?:? ?(?P<what>.*)
-add:            (make|set[ up]|start|open) (?P<what>[me ](a|an|another)\b.*\b(task|todo|to-do|reminder)\b.+)
+add:            (make|set[ up]|start|open) (?P<what>[me ](a|an|another)\b.*\b(task|todo|to-do|reminder|entry|item)\b.+)
+add:            have (a|another) [new ](task|reminder) {what}
+add:            something else (i|we) {must} do[ is][ to| ?:|,] {what}
 add:            [a |another ][new ](task|to-?do|to do|item|reminder) ?[:|,|-|called|named] ?{what}
 add:            [here's |here is ][a |the ][(new|next|another) ](one|entry|chore|job|errand)( ?:| -|,) {what}
 add:            [a ]new ?:? ?{what}
-add:            i('d like| would like| want| need) [to have ](a|another) (task|to-?do|reminder) {what}
+add:            i('d like| would like| want| need) [to have ](a|another) [new ](task|to-?do|reminder|item|entry) ?[:|,|-] ?{what}
 add:            [super |very |really ](?P<what>(urgent|important|high priority|low priority)[ (task|one|reminder)] ?(:|-) ?.+)
 add:            (another|one more|the (next|other))( thing[ [that ](i|we) {must} do][ to do][ is][ to| ?:|,]| ?:) {what}
 add_placed:     (put|stick|pop|chuck|throw|pencil|slot|squeeze|get|jot) {what} (in|down|on)[ (?P<when>(for|on|by|at|as) .+)]

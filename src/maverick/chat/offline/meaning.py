@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import month_name
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -205,10 +206,17 @@ def _without(
     return [RequestedCall("undo_last_change", {"about": title}) for title in reversed(wrong)]
 
 
+_MONTH_SAID = re.compile(rf"\bdue (?:date of )?({'|'.join(month_name[1:])}) \d")
+_NUMBER_ALONE = pattern(r"^(?:the )?(\d{1,2})(?:st|nd|rd|th)?\W*$")
+
+
 def _redated(said: str, answered: str, today: date) -> Meaning | None:
     """Another day for what was just changed, said with a reason: "sorry, her train comes on Sunday"."""
     changed = [title for titles in titles_changed(answered) for title in titles]
     meant = HESITATION.sub("", said)
+    month = _MONTH_SAID.search(answered)
+    if meant != said and month:  # "no, 31" is of the same month
+        meant = _NUMBER_ALONE.sub(rf"on {month[1]} \1", meant)
     days = take_all(meant, today)[0]
     is_other = meant == said or "due " not in answered or mark(meant, "", KNOWN_TASKS.get(), today).mentions
     is_else = _OBJECTS.search(meant) or _NOT_FOR_IT.search(meant) or said.endswith("?")

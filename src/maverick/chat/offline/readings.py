@@ -19,7 +19,8 @@ from maverick.providers.offline import RequestedCall
 
 _ABOUT_TASKS = pattern(
     r"\b(?:tasks?|to-?dos?|list|due|left|overdue|late|open|urgent|pending|remaining|unfinished|incomplete|ones|plate|agenda|"
-    r"finish(?:ed)?|done|complete[d]?|to do|everything|all|priority|things|next)\b|\bhave (?:i |anything )?(?:\w+ )?(?:for )?(?:today|tomorrow|this week|next week|tonight)\b"
+    r"finish(?:ed)?|done|complete[d]?|to do|everything|all|prio|priority|things|next)\b|\bwhat i have\b"
+    r"|\bhave (?:i |anything )?(?:\w+ )?(?:(?:for|on) )?(?:today|tomorrow|this week|next week|tonight|\w+day)\b"
     r"|\banything (?:for )?(?:today|tomorrow|this week|next week)\b"
 )
 _SPANS = (

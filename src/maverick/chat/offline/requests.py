@@ -132,6 +132,7 @@ def read(said: str, answered: str, today: date) -> Reading:
     calls: list[RequestedCall] = []
     is_certain = True
     about = answered
+    begin = 0  # where the first sentence is that asks for something
     for sentence in _sentences(said):
         if topic := _TOPIC.fullmatch(sentence):
             about = f"Updated! '{topic['task']}'{TO_COME}"
@@ -145,12 +146,14 @@ def read(said: str, answered: str, today: date) -> Reading:
             )
             is_certain = is_certain and not is_left_out(found.calls, sentence, today)
             is_certain = is_certain and (found.is_certain or is_remark or not (calls or found.calls))
+            if found.calls and not calls:
+                begin = max(0, whole.find(sentence))
             calls = _merged(calls, [_with_thing(call, about) for call in found.calls])
             about = _said_of(found.calls) or (found.topic and f"Updated! '{found.topic}'{TO_COME}") or about
     if any("title" in call.arguments for call in calls):  # "add something: I need to …"
         nothing = RequestedCall("add_task", {})
         calls = [call for call in calls if call != nothing]
-    is_certain = is_certain and not is_left_out(calls, whole, today)
+    is_certain = is_certain and not is_left_out(calls, whole[begin:], today)
     return Reading(
         # The list is shown as it is after the changes.
         sorted(calls, key=lambda call: call.tool_name == "list_tasks"),

@@ -22,16 +22,16 @@ _PRIORITY = pattern(
 )
 _LEVEL_ALONE = pattern(r"(?:^|,|\(|\s[-–])\s*(high|low)\s*(?=$|,|\)|and\b)\)?")
 _CHATTER = pattern(
-    r"^(?:(?:(?:hey|ok(?:ay)?|yo|hi|hello),? (?:siri|google|alexa|assistant|computer|buddy|bro|mate|dude|man|love)|for (?:god|heaven|christ|pete)'?s sake|let me see|please(?: to)?|pls|plz|kindly|yo|omg|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hiya|hello|good (?:morning|afternoon|evening|day)|dear|maverick|while you're at it|"
+    r"^(?:(?:(?:hey|ok(?:ay)?|yo|hi|hello),? (?:siri|google|alexa|assistant|computer|buddy|bro|mate|dude|man|love)|for (?:god|heaven|christ|pete)'?s sake|let me see|please(?: to)?|pls|plz|kindly|yo|omg|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hiya|hello|good (?:morning|afternoon|evening|day)|dear(?: (?:assistant|friend|maverick))?|maverick|while you're at it|"
     r"finally|yesterday|probably|plus|hmm+|uh|um|ah|ugh|oops|whoops|yeah|yep|(?:thanks|thx|thank you|great|perfect|cool|nice|awesome)(?=[,!.])|btw|by the way|before i forget|basically|sorry|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.…\s]+)+"
 )
 _ASKING = pattern(
     r"^(?:may i ask|(?:may|could|can) i (?:trouble|ask|get) you to|(?:would|could) you be so (?:kind|good) (?:as )?to|(?:can|could|would|will|may) (?:you|i|we)|you (?:can|may|could)|you(?= (?:add|put|write|remind|note|mark|delete)\b)|i(?:'d| would| should) like (?:you to|to(?! finish| complete| close))|"
-    r"i(?:'d| would) like that you|would it be possible to|i want (?:you(?: to)?|that you|to(?! finish| complete| close))|i need you to|let(?:'s| us| me)(?! finish| complete| close| do\b)|go ahead and|(?:i was wondering|i wonder|(?:it )?would be (?:great|nice|good)|i(?: would|'d| should) be (?:very )?grateful|i'd (?:appreciate|love) it) if you(?: could| would)?|possibly)\s+"
+    r"i(?:'d| would) like that you|would it be possible to|i want (?:you(?: to)?|that you|to(?! finish| complete| close))|i need you to|let(?:'s| us| me)(?! finish| complete| close| do\b)|go ahead and|(?:i was wondering|i wonder|(?:it )?would be (?:(?:very|really|so) )?(?:great|nice|good)|i(?: would|'d| should) be (?:very )?grateful|i'd (?:appreciate|love) it) if you(?: could| would)?|possibly)\s+"
 )
 _MIND = pattern(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ")
 _POLITE_END = pattern(
-    r"(?:[,.!?\s]+(?:(?:please|pls|plz|thanks|thx)(?: x+)?(?:, no (?:rush|hurry))?|tho|though|for me|at the latest|(?:please and )?thank(?:s| you)(?: (?:ever )?(?:so|very) much| a lot| in advance)?(?:,? you(?:'re| are) (?:the best|great|a star))?|(?<!from )now|instead|mate|then|too|as well|already|finally|at last|actually|to be (?:safe|sure)|just in case|sorry|yay|ug+h+|a+rgh+|omg|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers|god bless(?: you)?|ideally|preferably|if possible|before i forget(?: again)?|(?:don't|do not) let me forget(?: it| that| this)?|ok(?:ay)?(?= thank)|(?:and |so )?that(?:'s| is| will be|'ll be) (?:all|it|everything)(?: for (?:now|today))?))+$"
+    r"(?:[,.!?\s]+(?:(?:please|pls|plz|thanks|thx)(?: x+)?|no (?:rush|hurry|stress|pressure)(?: (?:at all|whatsoever|on (?:it|that|this)|though))?|(?:new|another) (?:task|todo)|tho|though|for me|at the latest|(?:please and )?thank(?:s| you)(?: (?:ever )?(?:so|very) much| a lot| in advance)?(?:,? you(?:'re| are) (?:the best|great|a star))?|(?<!from )now|instead|mate|then|too|as well|already|finally|at last|actually|to be (?:safe|sure)|just in case|sorry|yay|ug+h+|a+rgh+|omg|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers|god bless(?: you)?|ideally|preferably|if possible|before i forget(?: again)?|(?:don't|do not) let me forget(?: it| that| this)?|ok(?:ay)?(?= thank)|(?:and |so )?that(?:'s| is| will be|'ll be) (?:all|it|everything)(?: for (?:now|today))?))+$"
 )
 _END = re.compile(r"[\s.!?…]+$")
 _LIST_END = pattern(
@@ -41,7 +41,7 @@ _LIST_INSIDE = pattern(
     r"(?:^|\s)(?:to|on|onto|in|into) (?:(?:my|the|our) )?(?:to[- ]?do |task )?list(?: of tasks)?:?(?= \S)(?! (?:of|for the)\b)"
 )
 _CALLED = pattern(
-    r"^(?:(?:title|name|what)\s*:\s*)?(?:(?:the|a|an|one|my|that|this)\s+(?=\D))?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|todo|to-do|reminder|note(?= to (?!(?:the|my|our|his|her)\b)))s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying|(?:that )?says)\s+)?(?:(?:that )?(?:i|we)(?:'ve got| have| have got)\s+(?=an?\b|the\b|my\b)(?:an? )?)?(?:(?:that )?(?:(?:i|we)(?:'ve| have)? )?(?:got to|have to|need to|gotta|must(?: to)?|should)\s+)?(?:(?:remember|not forget) to\s+)?(?:(?:like|just|really|actually)\s+)?"
+    r"^(?:(?:title|name|what)\s*:\s*)?(?:(?:the|a|an|one|my|that|this)\s+(?=\D))?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|entry|todo|to-do|reminder|note(?= to (?!(?:the|my|our|his|her)\b)))s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying|(?:that )?says)\s+)?(?:(?:that )?(?:i|we)(?:'ve got| have| have got)\s+(?=an?\b|the\b|my\b)(?:an? )?)?(?:(?:that )?(?:(?:i|we)(?:'ve| have)? )?(?:got to|have to|need to|gotta|must(?: to)?|should)\s+)?(?:(?:remember|not forget) to\s+)?(?:(?:like|just|really|actually)\s+)?"
 )
 _TASK_NOUN = pattern(r"[,:;.]|(?:task|item|todo|to-do|reminder|thing|one|stuff|and|for|by|due|on|to)s?\b")
 _VALUE_OF = pattern(
@@ -88,7 +88,7 @@ _SHORT: dict[str, str] = dict(
         r"(\w+)>(\S+)",
         "tmrw>tomorrow tmr>tomorrow tmw>tomorrow tmrow>tomorrow tmoro>tomorrow tomoz>tomorrow 2moro>tomorrow 2day>today tdy>today tonite>tonight 2nite>tonight "
         "wknd>weekend plz>please pls>please wht>what whts>what's cuz>because dont>don't didnt>didn't havent>haven't hasnt>hasn't isnt>isn't wasnt>wasn't "
-        "weds>wednesday mornin>morning teh>the rly>really abt>about em>them whens>when's wheres>where's u>you smth>something sth>something arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
+        "weds>wednesday mornin>morning teh>the rly>really abt>about em>them whens>when's wheres>where's u>you smth>something sth>something sry>sorry arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
     )
 )
 _ANY_WORD = pattern(r"(?<!')\b[a-z0-9]+\b(?!')")
@@ -117,6 +117,12 @@ _SLIPS = {
     r"\b(?:eod|cob|close of business|(?:the )?end of (?:the )?day)(?: on)? (?=\w+day\b|tomorrow\b)|(?:(?<=day)|(?<=row)) (?:eod|cob|end of day)\b": "",
     r"\b(need)(?= (?:make|buy|go|pay|call|send|take|get|write|do|wash|clean|book)\b)": r"\1 to",
     r"\b(must) to(?= \w)": r"\1",
+    r"\b(?:remember|rem) me (?=(?:to|of|about)\b)|\brem me(?= \w)": "remind me ",
+    r"^not to forget\b:?(?: to\b)?": "remind me to",
+    r"\bsorry,? (?=meant\b)": "sorry, i ",
+    r"\bput (?:in|on) (?:my|the) list (?=to\b)": "add ",
+    r"\badd to do:": "add task:",
+    r"(?<=\w )\((?=(?:mon|tue|wed|thu|fri|sat|sun)\w*\)|tomorrow\)|today\))(\w+)\)": r"on \1",
     r"^(\W*(?:\w+ )?(?:new|another|next) (?:one|task|thing|todo|reminder))\s*(?:\.+|…|-+)\s+(?=\w)": r"\1: ",
     rf"\s+[&+]\s+(?={DEED})": " and ",
     r"\bany more\b(?! \w+s\b)": "anymore",
