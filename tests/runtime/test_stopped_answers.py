@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from canary import CANARY
-from maverick import AbortSignal, AgentExecutor, Hooks, TerminateReason, ToolContext, connect
-from maverick.exceptions import StreamingError
+from maverick import AbortSignal, AgentExecutor, Hooks, ModelConfig, TerminateReason, ToolContext, connect
+from maverick.exceptions import ServerError, StreamingError, TimeoutError
 from maverick.journal import MemoryJournal
 from maverick.loop.events import RunEnd
 from maverick.model import Message, Request, Response, StreamItem, TextDelta
@@ -124,6 +124,48 @@ async def test_the_words_of_an_attempt_that_is_made_again_are_not_kept() -> None
     result = await AgentExecutor(Cut(1)).execute(agent(max_retries=1))
 
     assert (result.output, len(result.messages)) == ("The end.", 2)
+
+
+class Failing(Client):
+    """Begins to answer and fails."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    async def run(self, request: Request) -> Response:
+        raise self.error
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamItem]:
+        yield TextDelta("Once upon ")
+        yield TextDelta(f"a time: API_KEY={CANARY} ")
+        raise self.error
+
+
+@pytest.mark.requirement("003-ERR-TIMEOUT", "P9")
+@pytest.mark.parametrize(
+    "error",
+    [TimeoutError("It stalled."), ServerError("It is overloaded."), ValueError("a fault of the client")],
+)
+async def test_the_words_so_far_are_kept_without_secrets_whatever_the_client_raises(error: Exception) -> None:
+    definition = agent(max_retries=0)
+
+    kept = await AgentExecutor(Failing(error)).execute(definition)
+    unseen = await AgentExecutor(Failing(error), hooks=[Reader()]).execute(definition)
+
+    assert kept.terminate_reason is TerminateReason.ERROR
+    assert kept.raw_content == kept.messages[-1].content == "Once upon a time: API_KEY=[redacted] "
+    assert unseen.raw_content == ""
+
+
+@pytest.mark.requirement("003-ERR-TIMEOUT")
+async def test_the_words_so_far_are_kept_when_the_time_of_the_model_call_is_up() -> None:
+    definition = agent(model=ModelConfig(request_timeout=0.1), max_retries=0)
+
+    async with asyncio.timeout(PATIENCE):
+        result = await AgentExecutor(Unfinished()).execute(definition)
+
+    assert isinstance(result.errors[0], TimeoutError)
+    assert result.raw_content == result.messages[-1].content == "Once upon "
 
 
 @pytest.mark.requirement("P9")

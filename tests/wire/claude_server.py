@@ -115,6 +115,10 @@ def _echo(body: Body) -> Answer:
     return Answer([text(_said(body))], piece=100_000)
 
 
+def _echo_in_pieces(body: Body) -> Answer:
+    return Answer([text(_said(body))], piece=3)
+
+
 def _paused_search(body: Body) -> Answer:
     if body["messages"][-1]["role"] == "user":
         return Answer([READ[0], KEPT[0]], "pause_turn")
@@ -136,6 +140,7 @@ def _structured(body: Body) -> Answer:
 ANSWERS: Mapping[str, Callable[[Body], Answer]] = {
     "text": lambda _: Answer([text(HELLO)]),
     "echo": _echo,
+    "echo_in_pieces": _echo_in_pieces,
     "loop": _loop,
     "structured": _structured,
     "tool": lambda _: Answer([text("Let me see."), tool_use("toolu_1", "add", a=2, b=3)], "tool_use"),
@@ -193,7 +198,8 @@ def _refusal(status: int, kind: str, message: str, **headers: str) -> Fault:
 async def _echo_the_key(served: Served) -> web.StreamResponse:
     headers = served.request.headers
     key = headers.get("x-api-key") or headers["authorization"]
-    return served.refuse(401, "authentication_error", f"bad key {key}, {served.body.get('mcp_servers')}")
+    said = f"bad key {key} ({key[:20]}\n{key[20:]}, {key[:27]}…), {served.body.get('mcp_servers')}"
+    return served.refuse(401, "authentication_error", said)
 
 
 async def _html(served: Served) -> web.StreamResponse:

@@ -85,6 +85,10 @@ def _echo(body: Body) -> Answer:
     return Answer(str(body["messages"][-1]["content"]), piece=100_000)
 
 
+def _echo_in_pieces(body: Body) -> Answer:
+    return Answer(str(body["messages"][-1]["content"]), piece=3)
+
+
 def _loop(body: Body) -> Answer:
     results = sum(message["role"] == "tool" for message in body["messages"])
     if results >= LOOP_TURNS:
@@ -102,6 +106,7 @@ _THREE_CALLS = (call("call_1", "add", a=1, b=2), call("call_2", "add", a=3, b=4)
 ANSWERS: Mapping[str, Callable[[Body], Answer]] = {
     "text": lambda _: Answer(HELLO),
     "echo": _echo,
+    "echo_in_pieces": _echo_in_pieces,
     "loop": _loop,
     "structured": _structured,
     "tool": lambda _: Answer("Let me see.", [call("call_1", "add", a=2, b=3)], "tool_calls"),
@@ -146,7 +151,8 @@ def _refusal(status: int, kind: str, message: str, code: str | int | None = None
 
 
 async def _echo_the_key(served: Served) -> web.StreamResponse:
-    said = f"Incorrect API key provided: {served.request.headers['authorization']}, {served.body.get('mcp_servers')}"
+    key = served.request.headers["authorization"]
+    said = f"bad key {key} ({key[:20]}\n{key[20:]}, {key[:27]}…), {served.body.get('mcp_servers')}"
     return web.json_response(error_body("invalid_request_error", said, "invalid_api_key"), status=401)
 
 

@@ -48,6 +48,10 @@ def _echo(body: Body) -> Items:
     return Items([message(str(said))], piece=100_000)
 
 
+def _echo_in_pieces(body: Body) -> Items:
+    return Items([message(str(body["input"][-1]["content"]))], piece=3)
+
+
 def _loop(body: Body) -> Items:
     results = sum(item.get("type") == "function_call_output" for item in body["input"])
     if results >= openai_server.LOOP_TURNS:
@@ -70,6 +74,7 @@ _NOT_HERE = {"function_call", "parallel_tools_all_first", "parallel_tools_withou
 ANSWERS: Mapping[str, Callable[[Body], Items]] = {
     **{name: _of_chat(name) for name in openai_server.ANSWERS if name not in _NOT_HERE},
     "echo": _echo,
+    "echo_in_pieces": _echo_in_pieces,
     "loop": _loop,
     "structured": _structured,
     "search": lambda _: Items(

@@ -157,12 +157,8 @@ class Driver(Generic[T]):
             response = _whole(await self._interruption.guard(self._ask_in_time(step.request)))
         except (RunInterrupted, RunHandedOverError):
             raise
-        except AgentError as error:
-            now, partial = self.run.clock.now(), "" if step.compaction else self._cut_off(error)
-            return await self.run.record(entries.ModelFailed(at=now, error=error, partial_text=partial))
         except Exception as error:  # noqa: BLE001 - a client from elsewhere may raise anything (promise P8)
-            log_failure(logging.WARNING, "client_failed", error, self.run.ids)
-            return await self.run.record(entries.ModelFailed(at=self.run.clock.now(), error=_foreign(error)))
+            return await self._fail(error, step)
         self._metrics.record(response.usage)
         self._partial.clear()
         if self._hooks is None or step.compaction:
@@ -174,18 +170,24 @@ class Driver(Generic[T]):
         """Whether hooks have to see an answer before it is kept, which takes all of it."""
         return self._hooks is not None and self._hooks.see_answers
 
-    def _cut_off(self, error: AgentError) -> str:
-        """What had arrived of an answer that broke off, without secrets; nothing that hooks would have to see first.
+    async def _fail(self, error: Exception, step: CallModel) -> Step:
+        """Record that a call has failed, with what had arrived of the answer."""
+        if not isinstance(error, AgentError):
+            log_failure(logging.WARNING, "client_failed", error, self.run.ids)
+            error = _foreign(error)
+        partial = "" if step.compaction else self._cut_off(error)
+        return await self.run.record(
+            entries.ModelFailed(at=self.run.clock.now(), error=error, partial_text=partial)
+        )
 
-        It is the client's account of it, since a key that comes in pieces can be hidden only in the whole.
-        """
-        if not isinstance(error, StreamingError):
-            return ""
+    def _cut_off(self, error: AgentError) -> str:
+        """What had arrived of an answer that broke off, without secrets; nothing that hooks would have to see first."""
+        account = error.partial_messages if isinstance(error, StreamingError) else []
         if self._hooks_see_answers:
-            error.partial_messages = []
+            account.clear()
             return ""
-        said = (message.content for message in error.partial_messages if isinstance(message, Message))
-        return redact_text("".join(said))
+        said = [message.content for message in account if isinstance(message, Message)]
+        return redact_text("".join(said or self._partial))
 
     async def _review_request(self, step: CallModel) -> Entry | None:
         """What the hooks decide about a request; they are asked once about the conversation as it stands."""

@@ -174,6 +174,22 @@ async def test_an_answer_that_breaks_off_is_asked_for_again_and_the_run_ends_wel
         assert ContentChunk in told[: told.index(RetryScheduled)]
 
 
+@pytest.mark.requirement("P4", "003-ERR-TIMEOUT")
+@watched_or_not
+@pytest.mark.parametrize("fault", [Scenario.CUT, Scenario.STALL, Scenario.ERROR_EVENT])
+@each_provider(Scenario.CUT, Scenario.STALL, Scenario.ERROR_EVENT)
+async def test_what_had_arrived_is_kept_however_the_answer_breaks_off(
+    provider: Provider, workshop: Workshop, fault: Scenario, watched: bool
+) -> None:
+    async with provider.stage(fault) as stage:
+        result = await workshop.run(stage.client, agent(max_retries=0), watched=watched)
+
+    assert result.terminate_reason is TerminateReason.ERROR
+    assert result.raw_content
+    assert provider.hello.startswith(result.raw_content)
+    assert result.messages[-1].content == result.raw_content
+
+
 @pytest.mark.requirement("P3", "F-STOP")
 @watched_or_not
 @pytest.mark.parametrize(

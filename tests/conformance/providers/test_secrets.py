@@ -15,11 +15,17 @@ import pytest
 
 from canary import CANARY, lookout
 from conformance.providers.scenarios import Scenario
-from conformance.providers.wired import ClaudeProvider, ClaudeSDKProvider, OpenAIProvider, WiredProvider
+from conformance.providers.wired import (
+    ClaudeProvider,
+    ClaudeSDKProvider,
+    OpenAIProvider,
+    OpenAIResponsesProvider,
+    WiredProvider,
+)
 from maverick import AgentExecutor, connect, tool
 from maverick.exceptions import AuthenticationError
 from maverick.journal import SqliteJournal
-from maverick.model import Message, Request, RequestConfig
+from maverick.model import Message, Request, RequestConfig, Response, TextDelta
 from maverick.providers import Client
 from maverick.telemetry import configure_logging, instrument, uninstrument
 from maverick.testing import RecordingClient
@@ -89,6 +95,13 @@ each_wire = pytest.mark.parametrize(
 )
 
 
+every_wire = pytest.mark.parametrize(
+    "provider",
+    [ClaudeProvider(), ClaudeSDKProvider(), OpenAIProvider(), OpenAIResponsesProvider()],
+    ids=lambda provider: provider.name,
+)
+
+
 async def run_recorded(wire: Client, folder: Path, told: Told) -> None:
     """Run an agent whose every word is kept and told, and look at what became of it."""
     async with (
@@ -145,6 +158,49 @@ async def test_a_secret_among_the_settings_that_a_service_repeats_is_in_no_error
             await client.run(request)
 
     assert CANARY not in str(caught.value)
-    assert "x, [{" in str(
-        caught.value
-    )  # a key of one letter hides nothing, and its letter stays in the words
+    # A key of one letter hides nothing, and its letter stays in the words.
+    assert "x…), [{" in str(caught.value)
+
+
+@pytest.mark.requirement("P9-CANARY")
+@every_wire
+async def test_pieces_of_a_key_that_a_service_repeats_are_in_no_error(provider: WiredProvider) -> None:
+    pieces = [CANARY[start : start + 8] for start in range(len(CANARY) - 7)]
+    async with (
+        provider.server(None) as server,
+        connect(provider.model, api_key=CANARY, base_url=server.at("key_echoed")) as client,
+    ):
+        result = await AgentExecutor(client).execute(agent())
+
+    assert "bad key" in str(result.error)
+    assert [piece for piece in pieces if piece in str(result.error)] == []
+
+
+@pytest.mark.requirement("P9-CANARY")
+@pytest.mark.parametrize("follows", [", or not?", ""])
+@every_wire
+async def test_a_key_that_a_model_says_in_small_pieces_is_in_no_piece_nor_in_all_of_them(
+    provider: WiredProvider, follows: str
+) -> None:
+    asked = f"Its keys start with {CANARY[:6]}: sk-{CANARY}{follows}"
+    async with (
+        provider.server(None) as server,
+        connect(provider.model, api_key=CANARY, base_url=server.at("echo_in_pieces")) as client,
+    ):
+        *deltas, response = [item async for item in client.stream(Request([Message.user(asked)]))]
+
+    told = "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
+    assert isinstance(response, Response)
+    assert told == response.content == asked.replace(CANARY, "***")
+
+
+@every_wire
+async def test_the_beginning_of_a_key_at_the_end_of_an_answer_is_told(provider: WiredProvider) -> None:
+    asked = f"Its keys start with {CANARY[:6]}"
+    async with (
+        provider.server(None) as server,
+        connect(provider.model, api_key=CANARY, base_url=server.at("echo_in_pieces")) as client,
+    ):
+        items = [item async for item in client.stream(Request([Message.user(asked)]))]
+
+    assert "".join(item.text for item in items if isinstance(item, TextDelta)) == asked

@@ -13,7 +13,7 @@ from maverick.model import Request, Response, StreamItem
 from maverick.model.secret_names import secrets_in
 from maverick.providers.client import Client, requested_model
 from maverick.providers.http.errors import no_answer, refused
-from maverick.providers.http.exchange import Exchange, StreamAccumulator
+from maverick.providers.http.exchange import Exchange, KeyFilter, StreamAccumulator
 from maverick.providers.http.sse import SSEDecoder
 from maverick.providers.http.transport import MAX_ANSWER_BYTES, Reply, Timeouts, Transport
 from maverick.providers.network import NetworkSetting, check_network_allowed
@@ -132,7 +132,7 @@ class HttpClient(Client):
             if reply.status != 200 or (kind and not kind.startswith(self._event_streams)):
                 body = await _whole_body(reply, exchange)
                 raise no_answer(exchange, f"{kind} in place of a stream of events", body)
-            answer = self._accumulator(exchange)
+            answer, key = self._accumulator(exchange), KeyFilter(exchange)
             decoder = SSEDecoder()
             arguments = 0
             while answer.response is None:
@@ -147,11 +147,13 @@ class HttpClient(Client):
                     if deltas or answer.argument_bytes > arguments:
                         arguments = answer.argument_bytes
                         reply.content_arrived()
-                    for delta in deltas:
+                    for delta in key.passed(deltas):
                         yield delta
                     if answer.response is not None:
                         break
             await reply.finish()
+        for delta in key.rest():
+            yield delta
         yield answer.response
 
     async def aclose(self) -> None:

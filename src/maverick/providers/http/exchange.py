@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
@@ -69,11 +70,16 @@ class Exchange(Struct, frozen=True):
         return f"Exchange({self.service!r}, {self.model!r})"
 
     @property
+    def has_key(self) -> bool:
+        """Whether there is a key that hides something."""
+        return len(self.secret) >= _SHORTEST_KEY
+
+    @property
     def request_id(self) -> str:
         """The service's id of the exchange, under whichever name it has; empty if it sent no id."""
         get = self.headers.get
         found = get("request-id") or get("x-request-id") or get("x-amzn-requestid") or ""
-        return found.replace(self.secret, HIDDEN) if self._is_key and found else found
+        return found.replace(self.secret, HIDDEN) if self.has_key and found else found
 
     @property
     def about(self) -> str:
@@ -82,19 +88,21 @@ class Exchange(Struct, frozen=True):
 
     def clean(self, data: bytes) -> bytes:
         """The bytes of an answer without the key, which a proxy or a debug page may send back."""
-        return data.replace(self.secret.encode(), HIDDEN.encode()) if self._is_key else data
+        return data.replace(self.secret.encode(), HIDDEN.encode()) if self.has_key else data
 
     def hide(self, text: str) -> str:
-        """The text of an error without the key: :meth:`clean` cannot see one that is escaped."""
+        """The text of an error without the key, and without pieces of it: services quote keys that they do not accept."""
         for secret in self._hidden:
             text = text.replace(secret, HIDDEN)
+            if len(secret) >= _SHORTEST_KEY:
+                text = _without_pieces(text, secret)
         return text
 
     def excerpt(self, body: bytes) -> str:
         """The beginning of a body as one line of text, without the key."""
         for secret in self._hidden:
             body = body.replace(secret.encode(errors="replace"), HIDDEN.encode())
-        text = " ".join(body[: 4 * _EXCERPT_CHARACTERS].decode("utf-8", "replace").split())
+        text = self.hide(" ".join(body[: 4 * _EXCERPT_CHARACTERS].decode("utf-8", "replace").split()))
         return text if len(text) <= _EXCERPT_CHARACTERS else text[:_EXCERPT_CHARACTERS] + "…"
 
     def malformed(self, what: str, body: bytes) -> MalformedResponseError:
@@ -115,7 +123,7 @@ class Exchange(Struct, frozen=True):
     def without_key(self, parts: Iterable[Part]) -> tuple[Part, ...]:
         """The parts without the key: :meth:`clean` cannot see one that comes in pieces, or escaped."""
         parts = tuple(parts)
-        if not self._is_key or self.secret.encode() not in encode(parts):
+        if not self.has_key or self.secret.encode() not in encode(parts):
             return parts
         plain = ((_replaced(msgspec.to_builtins(part), self.secret), type(part)) for part in parts)
         return tuple(msgspec.convert(value, kind) for value, kind in plain)
@@ -135,9 +143,46 @@ class Exchange(Struct, frozen=True):
     def _hidden(self) -> list[str]:
         return [secret for secret in (self.secret, *self.others) if len(secret) >= _SHORTEST_SECRET]
 
-    @property
-    def _is_key(self) -> bool:
-        return len(self.secret) >= _SHORTEST_KEY
+
+class KeyFilter:
+    """Keeps the key out of an answer as it arrives.
+
+    The end of a text that may become the key is held back until what follows says that it does not. If the answer breaks
+    off there, it is not told at all.
+
+    Args:
+        exchange: What is known of the answer.
+    """
+
+    __slots__ = ("_held", "_kind", "_secret")
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._secret = exchange.secret if exchange.has_key else ""
+        self._held = ""
+        self._kind: type[TextDelta | ThinkingDelta] = TextDelta
+
+    def passed(self, deltas: Deltas) -> Deltas:
+        """What can be told, now that these have arrived."""
+        if not self._secret:
+            return deltas
+        told: list[TextDelta | ThinkingDelta | Opaque] = []
+        for delta in deltas:
+            if type(delta) is not self._kind:
+                told += self.rest()
+            if isinstance(delta, Opaque):
+                told.append(delta)
+                continue
+            self._kind = type(delta)
+            text = (self._held + delta.text).replace(self._secret, HIDDEN)
+            self._held = _beginning_at_end(text, self._secret)
+            if text := text[: len(text) - len(self._held)]:
+                told.append(self._kind(text))
+        return tuple(told)
+
+    def rest(self) -> Deltas:
+        """What was held back, now that nothing follows it."""
+        held, self._held = self._held, ""
+        return (self._kind(held),) if held else ()
 
 
 def complete_response(
@@ -235,6 +280,23 @@ def _with_last_call_malformed(parts: tuple[Part, ...]) -> tuple[Part, ...]:
         return parts
     written = encode(last.arguments).decode()
     return (*parts[:-1], msgspec.structs.replace(last, arguments={}, malformed=written))
+
+
+def _without_pieces(text: str, secret: str) -> str:
+    """The text without any run of characters, as long as the shortest secret or longer, that is part of this one."""
+    starts = range(len(secret) - _SHORTEST_SECRET + 1)
+    pieces = {re.escape(secret[start : start + _SHORTEST_SECRET]) for start in starts}
+    # Each character at which such a piece begins, and what is left of the last piece.
+    run = rf"(?s:(?:(?={'|'.join(pieces)}).)+.{{{_SHORTEST_SECRET - 1}}})"
+    return re.sub(run, HIDDEN, text)
+
+
+def _beginning_at_end(text: str, secret: str) -> str:
+    """The longest end of a text that is the beginning of the secret, but not all of it."""
+    start = text.find(secret[0], max(len(text) - len(secret) + 1, 0))
+    while start >= 0 and not secret.startswith(text[start:]):
+        start = text.find(secret[0], start + 1)
+    return text[start:] if start >= 0 else ""
 
 
 def _replaced(value: Any, key: str) -> Any:  # noqa: ANN401 - any JSON

@@ -155,9 +155,11 @@ class ResponseAccumulator(StreamAccumulator):
         if isinstance(part, Opaque):
             deltas = (part,)
         elif isinstance(part, Text):
-            if not part.text.startswith(opened.said):
+            # The item came as a whole, so the key in it is already hidden.
+            said = self._exchange.clean(opened.said.encode()).decode()
+            if not part.text.startswith(said):
                 raise self._exchange.malformed("a text that is not the one it had sent in pieces", data)
-            rest = part.text[len(opened.said) :]
+            rest = part.text[len(said) :]
             deltas = (TextDelta(rest),) if rest else ()
         elif isinstance(part, Thought):
             if opened.said:  # what was seen; the item itself goes back as it is
