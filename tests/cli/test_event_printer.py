@@ -15,6 +15,7 @@ from maverick.loop.events import (
     ContentChunk,
     ErrorEvent,
     MessageAdded,
+    PrefixChanged,
     RetryScheduled,
     RunResumed,
     RunStart,
@@ -22,6 +23,7 @@ from maverick.loop.events import (
     ToolCallStart,
     TurnStart,
 )
+from maverick.loop.prefix import PrefixReason
 from maverick.loop.result import ToolOutcome
 from maverick.model import ToolCall
 
@@ -87,6 +89,19 @@ def test_the_run_of_a_subagent_can_be_shown_by_itself() -> None:
 )
 def test_what_else_happens_is_remarked_on(event: AgentActivityEvent, remark: str) -> None:
     assert shown(event) == ("", f"  {remark}\n")
+
+
+def test_a_compaction_is_remarked_on_once() -> None:
+    _, remarks = shown(
+        Compacted(**CHIEF, context_tokens=5),
+        PrefixChanged(**CHIEF, reason=PrefixReason.CONDENSED, tokens=9000),
+        PrefixChanged(**CHIEF, reason=PrefixReason.TOOLS_CHANGED, tokens=9000),
+    )
+
+    assert remarks.splitlines() == [
+        "  (the conversation was compacted)",
+        f"  ({PrefixReason.TOOLS_CHANGED}: about 9,000 tokens not cached)",
+    ]
 
 
 def test_a_retry_is_remarked_on_with_the_error_of_its_own_run() -> None:

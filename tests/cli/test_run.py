@@ -244,6 +244,26 @@ def test_a_run_of_an_agent_in_a_file_is_resumed_and_continued_without_naming_the
     assert (continued.returncode, continued.stdout) == (0, "2 * 3 = 6.\n"), continued.stderr
 
 
+def test_a_fork_of_an_agent_in_a_file_is_resumed_and_continued_without_naming_the_file(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.write("project/clerk.py", CLERK)
+    folder.write("elsewhere/notes.txt", "")
+    monkeypatch.chdir(folder.path / "project")
+    folder.main("trust")
+    folder.main("run", "clerk.py", "-p", "calculate 12 * 7", "--run-id", "sum")
+    words = ("runs", "fork", "sum", "--turn", "1", "--new-id", "fork", "--max-turns", "1")
+    assert folder.main(*words).returncode == 4
+
+    monkeypatch.chdir(folder.path / "elsewhere")
+    resumed = folder.main("runs", "resume", "fork", "--max-turns", "2")
+    monkeypatch.chdir(folder.path / "project")
+    continued = folder.main("-c", "calculate 2 * 3")
+
+    assert (resumed.returncode, resumed.stdout) == (0, SUM), resumed.stderr
+    assert (continued.returncode, continued.stdout) == (0, "2 * 3 = 6.\n"), continued.stderr
+
+
 @pytest.mark.requirement("TRUST-CODE")
 def test_code_of_a_stranger_is_not_run_again_unless_it_is_named_or_trusted(
     folder: Folder, monkeypatch: pytest.MonkeyPatch

@@ -74,6 +74,22 @@ def repository(folder: Folder) -> None:
     subprocess.run(["git", "add", "tea.txt"], cwd=folder.path, check=True)  # noqa: S607 - the same
 
 
+@pytest.mark.requirement("007-RUN")
+def test_settings_that_the_cli_does_not_take_are_named_in_one_line(folder: Folder, api: CliApi) -> None:
+    folder.write("only.py", ASKING)
+    folder.set("MAVERICK_AGENT_TEMPERATURE", "0.3")
+    folder.set("MAVERICK_AGENT_TOP_P", "0.4")
+    api.play(Answer([text("Hello.")]))
+
+    done = folder.main("run", "only.py")
+
+    assert (done.returncode, done.stdout) == (0, "Hello.\n")
+    named = [line for line in done.stderr.splitlines() if "agent.temperature" in line]
+    assert named == [
+        "(The Claude CLI does not take agent.temperature, agent.top_p: agents on it run without)"
+    ]
+
+
 @pytest.mark.requirement("007-RUN", "005-READY")
 def test_the_answer_of_a_builtin_agent_is_the_output_alone(folder: Folder, api: CliApi) -> None:
     repository(folder)

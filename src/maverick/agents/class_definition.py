@@ -121,12 +121,18 @@ def configured(
     return replace(options, env=env, model=found.name or options.model, **more)
 
 
+def explain_unsupported(settings: AgentConfig) -> str:
+    """Which of the settings the CLI does not take, in words; empty if it takes all of them."""
+    names = ", ".join(f"agent.{name}" for name in unsupported(settings))
+    return f"The Claude CLI does not take {names}: agents on it run without." if names else ""
+
+
 def warn_of_unsupported(settings: AgentConfig) -> None:
     """Log which of the settings the CLI does not take: once in a process for the same ones."""
-    names = ", ".join(f"agent.{name}" for name in unsupported(settings))
-    if names and names not in _warned:
-        _warned.add(names)
-        _logger.warning("The Claude CLI does not take %s: agents on it run without.", names)
+    warning = explain_unsupported(settings)
+    if warning and warning not in _warned:
+        _warned.add(warning)
+        _logger.warning(warning)
 
 
 def for_prompt(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from maverick.cli.answer_writer import AnswerWriter
 from maverick.cli.screen import Screen, shortened, shown_call
 from maverick.loop import AgentResult, TerminateReason, events
+from maverick.loop.prefix import PrefixReason
 from maverick.model.untrusted import unmarked
 from maverick.tui.figures import duration
 
@@ -96,7 +97,10 @@ def _remarks_on(event: events.AgentActivityEvent) -> Iterator[str]:
             yield f"(a person wrote: {shortened(text)})"
         case events.Compacted():
             yield "(the conversation was compacted)"
-        case events.PrefixChanged(reason=reason, tokens=tokens) if tokens:
+        # Of a compaction that is told already.
+        case events.PrefixChanged(reason=reason, tokens=tokens) if (
+            tokens and reason is not PrefixReason.CONDENSED
+        ):
             yield f"({reason}: about {tokens:,} tokens not cached)"
         case events.RunResumed():
             yield "(resumed)"

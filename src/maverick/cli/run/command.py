@@ -128,13 +128,18 @@ def _remarks_on(
     changes: RunOptions,
     config: MaverickConfig,
 ) -> Iterator[str]:
-    """What there is to say about the model that answers."""
+    """What there is to say about the model that answers, and about settings that it is asked without."""
     if answering is None:
         return
     if kept_model is not None:
         yield f"the conversation continues with its model, {kept_model}; -m chooses another"
     if stand_in := explain_stand_in(answering):
         yield stand_in
+    if found.definition is None and answering.provider == "claude-code":
+        from maverick.agents.class_definition import explain_unsupported  # here, since few agents are classes
+
+        if unsupported := explain_unsupported(config.agent):
+            yield unsupported.rstrip(".")
     # The default model of classes is replaced by itself on the day it is retired.
     is_default = (
         found.definition is None

@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from maverick.agents.conversations import agent_of_run
+from msgspec import structs
+
+from maverick.agents.conversations import FolderConversations, agent_of_run, new_conversation
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.named_tools import coding_registry, names_tools
 from maverick.cli.agent_lookup import find_agent, look_up, runnable, split_source, who_answers
@@ -24,9 +26,11 @@ from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.journal import Journal, RunRecord, RunStatus
 from maverick.journal.records import check_here
 from maverick.loop import AgentDefinition, AgentResult
-from maverick.loop.events import RunEnd
+from maverick.loop.events import AgentActivityEvent, RunEnd
 from maverick.providers.resolve import OFFLINE
 from maverick.runtime import AgentExecutor
+from maverick.runtime.arguments import checked_run_id
+from maverick.runtime.event_log import Listener
 from maverick.runtime.replay import load_beginning
 
 Running: TypeAlias = Coroutine[Any, Any, AgentResult[Any]]
@@ -80,10 +84,35 @@ async def fork_run(
     if not agents and not changes.words() and await is_driven_in_fleet(console.journal, run_id):
         return await fork_in_fleet(console, run_id, turn, message, new_id)
 
-    def fork(executor: AgentExecutor, definition: AgentDefinition[Any], **running: Any) -> Running:
-        return executor.fork(run_id, definition, turn=turn, edit=message, new_run_id=new_id, **running)
+    new_id = checked_run_id(new_id)
+    source = _named_like(await console.journal.get(run_id), agents)
+
+    def fork(
+        executor: AgentExecutor, definition: AgentDefinition[Any], on_activity: Listener, **running: Any
+    ) -> Running:
+        is_known = False
+
+        def listen(event: AgentActivityEvent[Any]) -> None:
+            nonlocal is_known
+            if not is_known:
+                is_known = True
+                begun = structs.replace(new_conversation(source), id=event.trace_id, runs=(new_id,))
+                FolderConversations().remember(begun)
+            on_activity(event)
+
+        return executor.fork(
+            run_id, definition, turn=turn, edit=message, new_run_id=new_id, on_activity=listen, **running
+        )
 
     return await _drive(console, run_id, agents, changes, fork)
+
+
+def _named_like(record: RunRecord, agents: str | None) -> str:
+    """The agent of a run as a user would name it: by its file, if it has one."""
+    name, file = record.agent.rpartition("/")[2], agents or file_of_run(record.run_id) or ""
+    if file.endswith(".md"):
+        return file
+    return f"{file}:{name}" if file.endswith(".py") else name
 
 
 async def _drive(
@@ -104,7 +133,7 @@ async def _drive(
     printer = RunPrinter(
         console,
         changes,
-        # A new run is not known by its file: that is named again where it is to be resumed.
+        # Whether a new run is known by its file shows only when it has begun.
         agents if is_same_run else agents or file_of_run(run_id),
         definition.run_config,
         run_id if is_same_run else "",
