@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import asdict
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from canary import CANARY, lookout
@@ -101,7 +101,7 @@ def test_a_password_is_not_in_what_is_printed_dumped_or_described() -> None:
     for shown in (
         repr(config),
         str(config.journal),
-        str(asdict(config)),
+        str(msgspec.to_builtins(config, enc_hook=str)),
         repr(config.describe({})),
     ):
         assert CANARY not in shown

@@ -22,11 +22,12 @@ import inspect
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from maverick.agents.named_tools import CODING_TOOLS
 from maverick.agents.python_source import definitions_in, load_python
@@ -77,8 +78,7 @@ class Origin(StrEnum):
     """An installed package."""
 
 
-@dataclass(frozen=True, slots=True)
-class DiscoveredAgent:
+class DiscoveredAgent(Struct, frozen=True, eq=False):
     """An agent, and where it was found."""
 
     name: str
@@ -89,8 +89,11 @@ class DiscoveredAgent:
     """The file, module or package, for people."""
     missing_tools: Sequence[str] = ()
     """Tools it names that do not exist here."""
-    namespace: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    namespace: Mapping[str, Any] = {}
     """The global names of its Python module, which may say how its agents are run; a Markdown file has none."""
+
+    def __repr__(self) -> str:
+        return f"<agent {self.name} of {self.where}>"
 
     @property
     def definition(self) -> AgentDefinition[Any] | None:

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -112,7 +111,7 @@ def _suite(
     # What all of it may cost is no limit of a single run.
     changes = RunOptions.from_options({**vars(options), "max_cost_usd": None})
     definition = changes.applied_to(own, model)
-    return _Suite(file, cases, replace(found, agent=definition), definition, live)
+    return _Suite(file, cases, msgspec.structs.replace(found, agent=definition), definition, live)
 
 
 def _read(file: str, agent: str | None, config: MaverickConfig) -> tuple[list[Case], DiscoveredAgent]:

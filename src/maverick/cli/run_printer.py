@@ -21,7 +21,7 @@ from maverick.loop.result import RESUMABLE
 from maverick.model import ToolContext
 from maverick.runtime import AbortSignal
 from maverick.runtime.event_log import EventStream, Listener
-from maverick.tui.gauge import summary
+from maverick.tui.figures import summary
 
 _CODES: Mapping[TerminateReason, int] = {
     TerminateReason.COMPLETE: exit_codes.INVALID_OUTPUT,  # it came to its end, and yet has no success

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from msgspec import structs
+
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.running import agent_executor, has_own_executor, offered_agents
 from maverick.cli.agent_lookup import explain_stand_in, find_agent, look_up, who_answers
@@ -62,7 +64,7 @@ def served_agents(
             )
             if remark := explain_stand_in(answering):
                 screen.remark(f"({agent.name}: {remark})")
-        agent = replace(agent, agent=definition)  # noqa: PLW2901 - the same agent, on its model
+        agent = structs.replace(agent, agent=definition)  # noqa: PLW2901 - the same agent, on its model
         opened = partial(agent_executor, agent, config, journal)
         is_own = has_own_executor(agent)
         models = [] if is_own or answering is None else _choices(answering.model, offered)

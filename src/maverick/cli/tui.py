@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -283,7 +282,7 @@ class CommandLineBackend:
         switch = ModeSwitch(self._mode)
         self._switches.add(switch)
         return agent_executor(
-            replace(found, agent=definition),
+            structs.replace(found, agent=definition),
             self._config,
             self.journal,
             mode=switch,

@@ -9,11 +9,11 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, NamedTuple, cast
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
+from msgspec.structs import force_setattr, replace
 
 from maverick.config.model_settings import (
     MODEL_SETTINGS,
@@ -56,7 +56,7 @@ _MOST_SECONDS = 1e9
 class Secret:
     """A text that is shown as ``***`` wherever it is printed; only :meth:`get_secret_value` returns it."""
 
-    # Not a dataclass, because dataclasses.asdict() would tell the text.
+    # Not a struct, because encoding one would tell the text.
     __slots__ = ("_text",)
 
     def __init__(self, text: str) -> None:
@@ -125,24 +125,23 @@ def _quoted(value: object) -> str:
     return f"a value of type {type(value).__name__}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class Section(Struct, frozen=True, kw_only=True, eq=False):
     """Settings that belong together; a value that does not fit raises a ``ConfigError`` that names it."""
 
     section: ClassVar[str] = ""
     """What the dotted names of the fields start with."""
 
-    sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    sources: Mapping[str, str] = {}
     """The file or variable that each setting came from, by its dotted name."""
 
     def __post_init__(self) -> None:
         for name, (kind, expected) in self.settings().items():
             written = normalized(name, getattr(self, name))
             if written is self._default(name) or (name in MODEL_SETTINGS and not is_set(written)):
-                object.__setattr__(self, name, self._default(name))
+                force_setattr(self, name, self._default(name))
                 continue
             with suppress(ValueError, OverflowError):
-                object.__setattr__(self, name, _converted(name, written, kind))
+                force_setattr(self, name, _converted(name, written, kind))
                 continue
             # Raised out here, because inside the block the new error would keep the old one and the value in it.
             field, found = self.dotted(name), _quoted(written)
@@ -156,7 +155,7 @@ class Section:
     @classmethod
     def settings(cls) -> Mapping[str, tuple[Any, str]]:
         """What can be set: by name, the type and what is expected, in words."""
-        return annotated_settings(cls)  # type: ignore[arg-type]  # a class can be hashed, whatever its values can
+        return annotated_settings(cls)
 
     @classmethod
     def dotted(cls, name: str) -> str:
@@ -181,7 +180,20 @@ class Section:
         return self.sources.get(self.dotted(name), made_here)
 
     def _default(self, name: str) -> object:
-        return self.__dataclass_fields__[name].default
+        return self.__struct_defaults__[self.__struct_fields__.index(name)]
+
+    def _values(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in self.settings()}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._values().values()))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self._values().items())
+        return f"{type(self).__name__}({shown})"
 
 
 _Seconds = Annotated[
@@ -192,8 +204,7 @@ TIMEOUTS = ("request_timeout", "connect_timeout", "first_content_timeout", "betw
 """The settings that say how long to wait."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentConfig(Section):
+class AgentConfig(Section, frozen=True, kw_only=True, eq=False):
     """Which model to use, how, and with which credentials."""
 
     section: ClassVar[str] = "agent"
@@ -292,8 +303,7 @@ _Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,200}$")]
 _File = Annotated[str | None, Meta(description="the path of a PEM file")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TemporalConfig(Section):
+class TemporalConfig(Section, frozen=True, kw_only=True, eq=False):
     """The Temporal server of a fleet, and how to reach it."""
 
     section: ClassVar[str] = "temporal"
@@ -327,7 +337,7 @@ SECTIONS: Mapping[str, type[AgentConfig | TemporalConfig]] = {
 _Count = Annotated[int, Meta(ge=1, le=10**12)]
 
 
-class RateLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RateLimit(Struct, frozen=True, forbid_unknown_fields=True):
     """What all workers of a fleet together may use of a provider in any minute."""
 
     requests_per_minute: _Count | None = None
@@ -339,17 +349,16 @@ class RateLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _Place = Annotated[Secret, Meta(description="a path or a postgresql:// address")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MaverickConfig(Section):
+class MaverickConfig(Section, frozen=True, kw_only=True, eq=False):
     """Everything that can be set; :func:`load_config` makes one from what the user wrote."""
 
     agent: Annotated[AgentConfig, Meta(description="an AgentConfig")] = AgentConfig()
     """The model and how to reach it."""
     temporal: Annotated[TemporalConfig, Meta(description="a TemporalConfig")] = TemporalConfig()
     """The Temporal server of a fleet."""
-    journal: _Place = field(default=Secret(DEFAULT_JOURNAL))
+    journal: _Place = Secret(DEFAULT_JOURNAL)
     """Where runs are kept; hidden, because an address may have a password in it."""
-    database: _Place = field(default=Secret(DEFAULT_DATABASE))
+    database: _Place = Secret(DEFAULT_DATABASE)
     """Where conversations and tasks are kept; hidden for the same reason."""
     agents: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*$")], ...],
@@ -364,7 +373,7 @@ class MaverickConfig(Section):
     max_runs_per_user: Annotated[int, Meta(ge=1, le=10**9, description="a whole number from 1")] = 100
     """How many runs of a user are in progress in a fleet at once; more wait."""
 
-    ignored: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    ignored: tuple[str, ...] = ()
     """What the project's file would set, and does not because the user has not trusted it, by dotted name."""
 
     def describe(self, environ: Mapping[str, str] | None = None) -> list[Setting]:

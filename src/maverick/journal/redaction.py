@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 
 from maverick.model.secret_names import is_secret_name
 
@@ -18,62 +19,59 @@ REDACTED = "[redacted]"
 
 _NO_PLACEHOLDER = r"(?!\$[A-Z_{(]|[<{]|\[redacted)"
 
-_PATTERNS = tuple(
-    re.compile(pattern, re.VERBOSE | re.DOTALL)
-    for pattern in (
-        # A private key in PEM form; if its end is missing, all that follows.
-        r"""
-            (?P<before>) -----BEGIN\ [A-Z\ ]*PRIVATE\ KEY----- .*? (?: -----END\ [A-Z\ ]*PRIVATE\ KEY----- | \Z )
-        """,
-        # "password": "…" as in JSON, in JSON inside JSON (\"…\") and in Python; the end may be cut off.
-        r"""
-            (?i: (?P<before>
-                (?P<quote> \\{0,7}["'] )
-                [\w.-]* (?: password | passwd | passphrase | secret | token | authorization | (?:api|access|private)[_-]?key )
-                (?P=quote) \s*:\s* (?P<open> \\{0,7}["'] )
-            ) )
-            (?! (?P=open) ) (?: \\(?:.|\Z) | [^\\] )+? (?= (?P=open) | \Z )
-        """,
-        # Authorization: … and x-api-key: …
-        rf"""
-            (?i: (?<![\w-]) (?P<before> (?: (?:proxy-)?authorization | (?:[\w-]{{1,40}}-)?api-key ) :\s* )
-            (?: (?: bearer | basic | token ) \s+ )?+ )
-            {_NO_PLACEHOLDER} [^\s"',]+
-        """,
-        # Cookie: …
-        rf"""
-            (?i: (?<![\w-]) (?P<before> (?:set-)?cookie:[\ ]? ) ) {_NO_PLACEHOLDER} [^\s"'=]+=[^\r\n"']*
-        """,
-        # API_KEY=… as in .env files and shell commands
-        rf"""
-            (?<![A-Za-z0-9_])
-            (?P<before>
-                [A-Z0-9_]* (?: (?:API|ACCESS|SECRET|PRIVATE)_KEY | TOKEN | SECRET | PASSWORD | PASSWD ) = ["']?
-            )
-            {_NO_PLACEHOLDER} [^\s"'&;]+
-        """,
-        # scheme://user:…@host
-        rf"""
-            (?P<before> \w://[^\s/:@]*: ) {_NO_PLACEHOLDER} [^\s/@]+ (?=@)
-        """,
-        # ?token=… in an address
-        rf"""
-            (?i: (?P<before> [?&] (?: api_?key | (?:\w+_)?token | secret | password | signature | sig ) = ) )
-            {_NO_PLACEHOLDER} [^&\s"'#]+
-        """,
-        # Bearer …, if it has a digit, capital or joint in it or is very long: "bearer bonds" is prose.
-        r"""
-            \b (?P<before> (?i:bearer) \s+ ) (?= \S*[0-9A-Z_-] | \S{20} ) [\w.~+/-]{6,} =*
-        """,
-        # Keys that their services mark, and JSON web tokens.
-        r"""
-            (?P<before>) (?<![\w-]) (?:
-                sk-(?!learn)[\w-]{8,} | [rs]k_(?:live|test)_\w{8,} | gh[oprsu]_\w{16,} | github_pat_\w{16,}
-                | glpat-[\w-]{16,} | xox[a-z]-[\w-]{8,} | hf_[A-Za-z0-9]{16,} | AIza[\w-]{30,} | A(?:KI|SI)A[A-Z0-9]{16}
-                | eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*
-            )
-        """,
-    )
+_PATTERNS = (
+    # A private key in PEM form; if its end is missing, all that follows.
+    r"""
+        (?P<before>) -----BEGIN\ [A-Z\ ]*PRIVATE\ KEY----- .*? (?: -----END\ [A-Z\ ]*PRIVATE\ KEY----- | \Z )
+    """,
+    # "password": "…" as in JSON, in JSON inside JSON (\"…\") and in Python; the end may be cut off.
+    r"""
+        (?i: (?P<before>
+            (?P<quote> \\{0,7}["'] )
+            [\w.-]* (?: password | passwd | passphrase | secret | token | authorization | (?:api|access|private)[_-]?key )
+            (?P=quote) \s*:\s* (?P<open> \\{0,7}["'] )
+        ) )
+        (?! (?P=open) ) (?: \\(?:.|\Z) | [^\\] )+? (?= (?P=open) | \Z )
+    """,
+    # Authorization: … and x-api-key: …
+    rf"""
+        (?i: (?<![\w-]) (?P<before> (?: (?:proxy-)?authorization | (?:[\w-]{{1,40}}-)?api-key ) :\s* )
+        (?: (?: bearer | basic | token ) \s+ )?+ )
+        {_NO_PLACEHOLDER} [^\s"',]+
+    """,
+    # Cookie: …
+    rf"""
+        (?i: (?<![\w-]) (?P<before> (?:set-)?cookie:[\ ]? ) ) {_NO_PLACEHOLDER} [^\s"'=]+=[^\r\n"']*
+    """,
+    # API_KEY=… as in .env files and shell commands
+    rf"""
+        (?<![A-Za-z0-9_])
+        (?P<before>
+            [A-Z0-9_]* (?: (?:API|ACCESS|SECRET|PRIVATE)_KEY | TOKEN | SECRET | PASSWORD | PASSWD ) = ["']?
+        )
+        {_NO_PLACEHOLDER} [^\s"'&;]+
+    """,
+    # scheme://user:…@host
+    rf"""
+        (?P<before> \w://[^\s/:@]*: ) {_NO_PLACEHOLDER} [^\s/@]+ (?=@)
+    """,
+    # ?token=… in an address
+    rf"""
+        (?i: (?P<before> [?&] (?: api_?key | (?:\w+_)?token | secret | password | signature | sig ) = ) )
+        {_NO_PLACEHOLDER} [^&\s"'#]+
+    """,
+    # Bearer …, if it has a digit, capital or joint in it or is very long: "bearer bonds" is prose.
+    r"""
+        \b (?P<before> (?i:bearer) \s+ ) (?= \S*[0-9A-Z_-] | \S{20} ) [\w.~+/-]{6,} =*
+    """,
+    # Keys that their services mark, and JSON web tokens.
+    r"""
+        (?P<before>) (?<![\w-]) (?:
+            sk-(?!learn)[\w-]{8,} | [rs]k_(?:live|test)_\w{8,} | gh[oprsu]_\w{16,} | github_pat_\w{16,}
+            | glpat-[\w-]{16,} | xox[a-z]-[\w-]{8,} | hf_[A-Za-z0-9]{16,} | AIza[\w-]{30,} | A(?:KI|SI)A[A-Z0-9]{16}
+            | eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*
+        )
+    """,
 )
 _REPLACEMENT = rf"\g<before>{REDACTED}"
 
@@ -83,9 +81,15 @@ def redact_text(text: str) -> str:
     before = None
     while text != before:  # what one pattern leaves may be what another looks for
         before = text
-        for pattern in _PATTERNS:
+        for pattern in _patterns():
             text = pattern.sub(_REPLACEMENT, text)
     return text
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    # Compiled on use: every command would wait for them, and few need them.
+    return tuple(re.compile(pattern, re.VERBOSE | re.DOTALL) for pattern in _PATTERNS)
 
 
 def redact(value: object) -> object:

@@ -16,6 +16,7 @@ from maverick.loop.limits import Limits
 from maverick.misuse import refuse
 from maverick.model import Message, Tool
 from maverick.model.request import RequestConfig
+from maverick.model.tool import is_tool
 
 _MOST_SHOWN = 200
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -231,7 +232,7 @@ class ToolConfig:
 
 def check_tool(where: str, tool: object) -> str:
     """Check that an object can be offered to a model as a tool, and return its name."""
-    if isinstance(tool, type) or not isinstance(tool, Tool):
+    if isinstance(tool, type) or not is_tool(tool):
         raise InvalidToolError(_not_a_tool(where, tool), tool_name=str(tool), field=where)
     name = _checked_name(where, tool.name)
     if not isinstance(tool.parameters, Mapping) or tool.parameters.get("type") != "object":

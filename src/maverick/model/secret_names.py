@@ -5,21 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-_SECRET_NAME = re.compile(
-    r"""(?:^|_)(?:
-        auth | authorization | cookie | token
-        | (?:password | passwd | passphrase | pwd | secret | credential)s?
-        | (?:api | access | private | secret | signing | encryption)_?keys?
-    )$""",
-    re.VERBOSE,
-)
-_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_PATTERN = r"""(?:^|_)(?:
+    auth | authorization | cookie | token
+    | (?:password | passwd | passphrase | pwd | secret | credential)s?
+    | (?:api | access | private | secret | signing | encryption)_?keys?
+)$"""
+_WORD_START = r"(?<=[a-z0-9])(?=[A-Z])"
 
 
 def is_secret_name(name: str) -> bool:
     """Whether something of this name is a secret, such as ``api_key``, ``clientSecret`` or ``X-Auth-Token``."""
-    words = _WORD_START.sub("_", name).lower().replace("-", "_").replace(" ", "_")
-    return _SECRET_NAME.search(words) is not None
+    words = re.sub(_WORD_START, "_", name).lower().replace("-", "_").replace(" ", "_")
+    return re.search(_PATTERN, words, re.VERBOSE) is not None
 
 
 def secrets_in(value: object) -> Iterator[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from msgspec import Struct
 
 
@@ -82,8 +80,7 @@ class Price(Struct, frozen=True, omit_defaults=True):
         ) / 1_000_000
 
 
-@dataclass(slots=True)
-class ExecutionMetrics:
+class ExecutionMetrics(Struct):
     """Token use added up over every model call of an executor."""
 
     total_input_tokens: int = 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from maverick.exceptions import InvalidInputError, InvalidToolError, JournalDamagedError, RunChangedError
@@ -30,8 +30,7 @@ from maverick.tools import ToolRegistry
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class Fork:
+class Fork(Struct, frozen=True):
     """A run to fork, for :meth:`AgentExecutor.stream`; the fields are the arguments of :meth:`AgentExecutor.fork`."""
 
     run_id: str

@@ -8,6 +8,7 @@ from typing import Any
 from maverick.exceptions import InvalidToolError
 from maverick.loop.config import check_tool
 from maverick.model import Tool
+from maverick.model.tool import is_tool
 from maverick.tools.function import FunctionTool
 
 
@@ -30,7 +31,7 @@ class ToolRegistry:
         Raises:
             InvalidToolError: It is not a tool, or its name is taken.
         """
-        made: Tool = tool if isinstance(tool, Tool) else FunctionTool(tool)
+        made: Tool = tool if is_tool(tool) else FunctionTool(tool)
         name = check_tool("register", made)
         if name in self._tools:
             raise InvalidToolError(

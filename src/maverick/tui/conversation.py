@@ -14,8 +14,8 @@ from maverick.model import Message, Part, Role, Thought, ToolCall
 from maverick.model.message import describe_part
 from maverick.model.untrusted import unmarked
 from maverick.tui.block import Block, LineStyle, Remark, Speaker, ToolState, ToolUse, TurnMark, Words
-from maverick.tui.figures import duration
-from maverick.tui.gauge import Gauge, summary
+from maverick.tui.figures import duration, summary
+from maverick.tui.gauge import Gauge
 from maverick.tui.plain_text import one_line
 
 _LONGEST_OUTPUT = 4_000

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import isclose
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maverick.loop.result import AgentResult
 
 _UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
@@ -46,3 +50,16 @@ def tokens(count: int) -> str:
 def counted(number: int, noun: str) -> str:
     """A number of things."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def summary(result: AgentResult[Any]) -> str:
+    """What a run has used, in a line."""
+    usage = result.usage
+    return ", ".join(
+        (
+            counted(result.turn_count, "turn"),
+            counted(usage.total_tokens, "token"),
+            f"cost {money(usage.total_cost_usd)}",
+            duration(usage.duration_ms / 1000),
+        )
+    )

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from maverick.loop.limits import Limits
-from maverick.loop.result import AgentResult
 from maverick.model import Usage
-from maverick.tui.figures import counted, duration, money, tokens
+from maverick.tui.figures import money, tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +50,3 @@ def _meter(name: str, used: int, limit: int | None) -> Meter:
 
 def _share(used: float, limit: float | None) -> float | None:
     return None if not limit else min(used / limit, 1.0)
-
-
-def summary(result: AgentResult[Any]) -> str:
-    """What a run has used, in a line."""
-    usage = result.usage
-    return ", ".join(
-        (
-            counted(result.turn_count, "turn"),
-            counted(usage.total_tokens, "token"),
-            f"cost {money(usage.total_cost_usd)}",
-            duration(usage.duration_ms / 1000),
-        )
-    )

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -141,7 +141,7 @@ class EditorSession:
             self._note(notice)
         self._executor = await self._lifetime.enter_async_context(
             agent_executor(
-                replace(self.served.found, agent=self.definition()),
+                structs.replace(self.served.found, agent=self.definition()),
                 self._config,
                 self.served.journal,
                 mode=self.mode,

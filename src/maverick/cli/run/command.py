@@ -8,7 +8,6 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +106,7 @@ async def _run(
         )
         return await drive_run(
             printer,
-            replace(found, agent=definition),
+            structs.replace(found, agent=definition),
             config,
             lambda executor, stop, listen: executor.execute(
                 definition,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -142,7 +141,7 @@ async def _drive(
     )
     return await drive_run(
         printer,
-        replace(found, agent=definition),
+        structs.replace(found, agent=definition),
         config,
         lambda executor, stop, listen: start(executor, definition, signal=stop, on_activity=listen),
         record.user_id,

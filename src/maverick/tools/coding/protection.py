@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import site
 import sys
-import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,8 +52,10 @@ def what_runs_us(root: Path) -> tuple[str, ...]:
 
 
 def _executed() -> Iterator[str | Path]:
+    from sysconfig import get_paths  # here, since most runs change nothing
+
     yield from (sys.prefix, sys.exec_prefix, sys.base_prefix, Path(sys.prefix, "pyvenv.cfg"))
-    paths = sysconfig.get_paths()
+    paths = get_paths()
     yield from (paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts"))
     yield site.getusersitepackages()
     yield Path(__file__).parents[2]

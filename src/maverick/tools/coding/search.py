@@ -20,7 +20,6 @@ from msgspec import Struct
 from maverick.config.programs import find_program, helper_environment
 from maverick.exceptions import ToolError
 from maverick.model.untrusted import mark_untrusted
-from maverick.processes import run_program
 from maverick.tools.coding.files import named, printable, walk
 from maverick.tools.coding.workspace import Workspace
 from maverick.tools.threads import run_in_thread
@@ -108,6 +107,8 @@ class Search:
         return iter(found)
 
     async def _search(self, pattern: str, paths: list[str], found: _Findings, *, ignore_case: bool) -> None:
+        from maverick.processes import run_program  # here, since most runs start no program
+
         output = bytearray()
 
         def take(chunk: bytes) -> bool:

@@ -14,7 +14,6 @@ from maverick.config.programs import helper_environment
 from maverick.exceptions import ToolError
 from maverick.model import ToolContext
 from maverick.model.untrusted import mark_untrusted
-from maverick.processes import run_program
 from maverick.tools.coding.files import LARGEST_FILE
 from maverick.tools.coding.sandbox import Sandbox
 from maverick.tools.coding.workspace import Workspace
@@ -127,6 +126,8 @@ class Shell:
 
     async def _run(self, command: str, listen: Callable[[bytes], bool], notes: list[str]) -> int:
         """Run a command and return its exit code; what the sandbox did to its files is added to the notes."""
+        from maverick.processes import run_program  # here, since most runs start no program
+
         root = self._workspace.root
         if self._sandbox is None:
             return await run_program(["/bin/sh", "-c", command], listen, cwd=root)

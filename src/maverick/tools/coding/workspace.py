@@ -16,6 +16,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
@@ -61,12 +62,16 @@ class Workspace:
         note_workspace(self.root)
         self.protected = _names("protected", protected)
         self.asked = _names("asked", asked)
-        self.running = what_runs_us(self.root)
-        """What this process runs from, relative to the root: never changed by a command in a sandbox, and asked about."""
         self.changing = threading.Lock()
         """Held while a file is read in order to be written."""
         self.written: set[str] = set()
         """What is right below the root and was written by a file tool, or has something below it that was."""
+
+    @cached_property
+    def running(self) -> tuple[str, ...]:
+        """What this process runs from, relative to the root: never changed by a command in a sandbox, and asked about."""
+        # Looked up before anything is changed, and not before that: most runs change nothing.
+        return what_runs_us(self.root)
 
     def locate(self, path: str) -> tuple[str, ...]:
         """The names that lead from the root to a path, without ``.`` and ``..``.
