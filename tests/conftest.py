@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -30,12 +31,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Hear Ctrl-C: a shell has what it starts in the background ignore it, and every child inherits that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if _has_room(_MEMORY):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _MEMORY)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Have a worker tell the controller no more of a test that goes well than that."""
+    for plugin in session.config.pluginmanager.get_plugins():
+        if hasattr(plugin, "sendevent"):
+            plugin.sendevent = _only_telling(plugin.sendevent)
+
+
+def _only_telling(send: Callable[..., None]) -> Callable[..., None]:
+    def sendevent(name: str, **told: Any) -> None:
+        report = told.get("data") if name == "testreport" else None
+        is_said = report is None or report["when"] == "call" or report["outcome"] != "passed"
+        if is_said and name not in ("logstart", "logfinish"):
+            send(name, **told)
+
+    return sendevent
 
 
 def _has_room(folder: str) -> bool:
