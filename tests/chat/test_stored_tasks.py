@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 
 import pytest
 from sqlalchemy import insert
+from sqlmodel import select
 
 from chat.parlour import Parlour
-from maverick.chat.database import owned_session
+from maverick.chat import AgentContext
 from maverick.chat.tables import Task
 
 TASKS: dict[str, dict[str, Any]] = {
@@ -26,8 +28,13 @@ TASKS: dict[str, dict[str, Any]] = {
     "read chapter 4": {},
 }
 DONE = "read chapter 4"
+ROWS = [
+    Task(user_id="", title=title, completed=title == DONE, **values).model_dump(exclude={"id"})
+    for title, values in TASKS.items()
+]
 
 Change = tuple[str, ...]
+Tasks = dict[int, Task]
 
 
 def sentences(part: str) -> list[tuple[list[str], list[Change]]]:
@@ -39,22 +46,36 @@ def sentences(part: str) -> list[tuple[list[str], list[Change]]]:
     ]
 
 
-def given(parlour: Parlour, user: str) -> dict[int, Task]:
-    """The tasks of a new user, in one statement: there are hundreds of users."""
-    rows = [
-        Task(user_id=user, title=title, completed=title == DONE, **values).model_dump(exclude={"id"})
-        for title, values in TASKS.items()
-    ]
-    with owned_session(parlour.database.session, user, writes=True) as session:
-        session.connection().execute(insert(Task), rows)
-    return stored(parlour, user)
+def given(parlour: Parlour, *users: str) -> dict[str, Tasks]:
+    """The tasks of new users, in one statement: there are hundreds of users."""
+    with parlour.database.session() as session:
+        session.connection().execute(
+            insert(Task), [{**row, "user_id": user} for user in users for row in ROWS]
+        )
+        session.commit()
+    return stored(parlour)
 
 
-def stored(parlour: Parlour, user: str) -> dict[int, Task]:
-    return {task.id: task for task in parlour.tasks(user) if task.id is not None}
+def stored(parlour: Parlour) -> dict[str, Tasks]:
+    """The tasks of all users."""
+    found: dict[str, Tasks] = defaultdict(dict)
+    with parlour.database.session() as session:
+        for task in session.exec(select(Task)):
+            found[task.user_id][task.id or 0] = task
+    return found
 
 
-def changes(before: dict[int, Task], after: dict[int, Task]) -> list[Change]:
+async def said_after(parlour: Parlour, user: str, messages: list[str]) -> str:
+    """What is answered to the last of some messages."""
+    history: list[dict[str, str]] = []
+    for message in messages:
+        context = AgentContext.from_request(user, "talk", history)
+        answer = (await parlour.runner.run(context, message)).response
+        history += [{"role": "user", "content": message}, {"role": "assistant", "content": answer}]
+    return answer
+
+
+def changes(before: Tasks, after: Tasks) -> list[Change]:
     """What was added, deleted and changed."""
     found: list[Change] = [("delete", before[n].title) for n in before.keys() - after.keys()]
     new = [after[n] for n in after.keys() - before.keys()]
@@ -83,15 +104,14 @@ async def test_nothing_is_changed_that_was_not_asked_for(
     part: str, parlour: Parlour, record_property: Callable[[str, object], None]
 ) -> None:
     wrong, missed = [], []
-    said = sentences(part)
-    for number, (messages, wanted) in enumerate(said):
-        user = f"user {number}"
-        before = given(parlour, user)
+    said = {f"user {number}": each for number, each in enumerate(sentences(part))}
+    before = given(parlour, *said)
 
-        for message in messages:
-            answer = (await parlour.say(message, user)).response
+    answers = {user: await said_after(parlour, user, messages) for user, (messages, _) in said.items()}
 
-        made = changes(before, stored(parlour, user))
+    after = stored(parlour)
+    for user, (messages, wanted) in said.items():
+        made, answer = changes(before[user], after[user]), answers[user]
         if not all(is_one_of(change, wanted) for change in made):
             wrong.append((messages, made, answer))
         elif len(made) != len(wanted):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from datetime import date
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from maverick.chat.phrases import label
@@ -159,6 +160,7 @@ def _has_all(asked: Sequence[str], there: Sequence[str]) -> bool:
     return bool(asked) and all(any(_same(word, other) for other in there) for word in asked)
 
 
+@lru_cache(maxsize=4096)
 def _same(one: str, other: str) -> bool:
     if one == other:
         return True
@@ -175,6 +177,7 @@ def meaningful(title: str) -> list[str]:
     return [plain_word(word) for word in _words(title)]
 
 
+@lru_cache(maxsize=4096)  # the same few words in every title and sentence
 def plain_word(word: str) -> str:
     """A word as it is compared with others, without case and accents."""
     plain = _plain(word.replace("-", "").removesuffix("'s").removesuffix("’s")).replace(" ", "")
@@ -199,7 +202,8 @@ def is_same_deed(said: str, verb: str) -> bool:
     )
 
 
-def _words(text: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def _words(text: str) -> Sequence[str]:
     words = [BASE_FORMS.get(word, word) for word in _plain(text).split()]
     words = ["call" if word in ("ring", "phone", "phoned") else word for word in words]
     telling = [word for word in words if word not in _FILLERS]

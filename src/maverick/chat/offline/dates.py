@@ -6,7 +6,7 @@ import calendar
 import re
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from maverick.chat.offline.wording import COUNTS, ORDINALS, pattern
@@ -208,6 +208,7 @@ def take_date(text: str, today: date) -> tuple[date | None, str]:
     return day, f"{before}{mark} {after}".strip(" ,")
 
 
+@lru_cache(maxsize=256)  # each reading of a message asks for it again
 def _first(text: str, today: date) -> tuple[date, tuple[int, int]] | None:
     for form, read in _FORMS.items():
         for match in _compiled(form).finditer(text):

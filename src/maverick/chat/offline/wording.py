@@ -6,6 +6,7 @@ import re
 from calendar import day_name, month_name
 from collections.abc import Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 
 
 def pattern(text: str) -> re.Pattern[str]:
@@ -176,6 +177,7 @@ def _dated(text: str) -> str:
     return _DOTTED.sub(lambda day: f"{day[1]} {month_name[int(day[2])]} {day[3] or ''}".rstrip(), text)
 
 
+@lru_cache(maxsize=4096)
 def _spelt(word: str, *, may_be_name: bool) -> str:
     said = word.lower()
     if said in _SHORT:
