@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import BrowserContext, expect
+from playwright.async_api import expect
 
 from server.browser.window import Window
-from server.chat_server import ChatServer
 from server.npm_packages import npm_folder
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("SERVER-ACCESSIBLE")]
@@ -30,12 +29,6 @@ async def problems(window: Window) -> list[str]:
         for problem in found["violations"]
         for node in problem["nodes"]
     ]
-
-
-async def test_signing_in_has_no_problem(context: BrowserContext, served: ChatServer) -> None:
-    window = await Window.open(context, served, None)
-
-    assert await problems(window) == []
 
 
 async def test_a_conversation_has_no_problem(window: Window) -> None:

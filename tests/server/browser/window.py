@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
@@ -10,7 +11,8 @@ from playwright.async_api import BrowserContext, ConsoleMessage, Locator, Page, 
 
 from server.chat_server import PATIENCE, ChatServer
 
-SCREENSHOTS = Path(__file__).parents[3] / "build" / "screenshots"
+SCREENSHOTS = os.environ.get("SCREENSHOTS")
+"""A folder for pictures of the page, if somebody wants to look at them."""
 
 expect.set_options(timeout=PATIENCE * 1000)
 
@@ -67,9 +69,9 @@ class Window:
         return self.page.locator("#task-list section .task-title")
 
     async def shoot(self, name: str) -> None:
-        """Keep a picture of the page."""
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        await self.page.screenshot(path=SCREENSHOTS / f"{name}.png")
+        """Keep a picture of the page, where they are wanted."""
+        if SCREENSHOTS:
+            await self.page.screenshot(path=Path(SCREENSHOTS, f"{name}.png"))
 
     def _hear(self, message: ConsoleMessage) -> None:
         # A refusal of the server is shown to the user, and logged by the browser in any case.
