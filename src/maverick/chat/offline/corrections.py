@@ -28,7 +28,7 @@ _TAKEN_BACK = pattern(
     rf"(?:{_HEAD}\b[,.!… ]*)*"
     r"(?:(?:scrap|scratch|forget|ignore|disregard|undo)(?: about)? (?:that|it|this)(?: last| previous)?(?: change| one| thing| bit| request| task)?"
     r"|(?:scrap|scratch|forget|ignore|cancel|drop|revert|reverse|undo) (?:the|my|that|this) (?:last|previous)(?: change| one| thing| bit| request)?"
-    r"|cancel that|(?:just |only )?kidding|never ?mind(?: that| it)?|i(?:'ve| have)? changed my mind|(?:i )?take (?:that|it) back|go back"
+    r"|cancel that|(?:just |only )?kidding|never ?mind(?: that| it)?|(?:i(?:'ve| have)? )?changed my mind|(?:i )?take (?:that|it) back|go back"
     r"|(?:that's |there's |it's )?(?:no need|no longer (?:needed|necessary)|not (?:needed|necessary))(?: for (?:that|it))?"
     r"|(?:leave|keep) (?:it|that) (?:as is|(?:as|how|where|the way) (?:it|that) (?:is|was)|as before)"
     r"|(?:don't|do not)(?: (?:add|do|change|move|mark|rename|complete|save)(?: (?:it|that|this|anything))?)?"

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from maverick.chat.offline.wording import COUNTS, ORDINALS, pattern
+from maverick.chat.offline.wording import COUNTS, DEED, ORDINALS, pattern
 
 _DAYS = [day.lower() for day in calendar.day_name]
 _MONTHS = [month.lower() for month in calendar.month_name[1:]]
@@ -161,7 +161,7 @@ def when_last(text: str, today: date) -> str:
 
 
 _WHEN_FIRST = pattern(
-    r"(?P<when>\w.{2,30}?),? (?P<rest>(?:i|we|please|remind|add|don't|(?:can|could) you|put|is(?! (?:it|that|this|the|there)\b))\b.+)"
+    rf"(?P<when>\w.{{2,30}}?),? (?P<rest>(?:i|we|please|remind|add|don't|(?:can|could) you|put|is(?! (?:it|that|this|the|there)\b))\b.+|{DEED}.+)"
 )
 
 

@@ -45,10 +45,10 @@ _NOT_IN_TITLES = frozenset(
     re.findall(
         r"[\w']+",
         "actually already also always am anyway apparently are assistant asking been better both btw but called can can't comes completely "
-        "could did didn't doing doesn't don't dont each easy else ever every everyone excuses finally fine forget forgetting forgot getting going "
+        "could did didn't doing doesn't don't dont each easy else ever every everyone excuses finally forget forgetting forgot getting going "
         "guess haha happen happens has hasn't he hello hey hi i'd i'll i'm i've if it's just kinda kindly let let's literally lol mate mean means "
-        "meant much must named need never no not nothing now okay ones oops possible probably rather ready really rename reminded reminder "
-        "reminding right rly rush says separate she should showing so somebody something somehow soon sorry sounds still stop story super "
+        "meant much must named need never no not nothing now okay ones oops possible probably rather really rename reminded reminder "
+        "reminding rly rush says separate she should showing so somebody something somehow soon sorry sounds still "
         "supposed than thanks that that's then there there's these they thing things thinking tho though thx titled told too totally "
         "very want wanna was wasn't we we're well were what what's whats when whenever while won't would wouldn't yeah yes yesterday yet you're",
     )
@@ -68,7 +68,10 @@ _DATED = pattern(
 _TWO_TIMES = pattern(r"\bat \d.*\bat \d")
 _MOVED = pattern(r"\b(?:to|till|until|for|by) (?:the )?(?:\d|\w+day\b|tomorrow|next)")
 _COUNTING = pattern(r"\b\d[.)](?= )|\b\d (?:more |new )?(?:things|tasks|items|todos|reminders|jobs)\b")
-_GRADED = pattern(r"\b(?:prio\w*|urgent\w*|asap|(?:on|as|it|that|make \w+) (?:high|low))\b")
+_OFTEN = pattern(r"\b(?:every|each|daily|weekly|monthly)\b")
+_GRADED = pattern(
+    r"\b(?:prio\w*|urgent\w*|asap|(?:very|really|super|so) important|(?:on|as|it|that|make \w+) (?:high|low))\b"
+)
 
 
 def is_doubtful(call: RequestedCall, said: str) -> bool:
@@ -94,8 +97,11 @@ def is_doubtful(call: RequestedCall, said: str) -> bool:
     )
 
 
-def is_left_out(calls: Sequence[RequestedCall], said: str, today: date) -> bool:
-    """Whether a task is added without a date, a priority or a number, or changed without a date, that was said with it."""
+def is_left_out(calls: Sequence[RequestedCall], said: str, today: date, begin: int = 0) -> bool:
+    """Whether a task is added without a date, a priority or a number, or changed without a date, that was said with it.
+
+    A number before the sentence that asks for it, which has its ``begin`` here, is of something else.
+    """
     given = {name for call in calls for name in call.arguments}
     added = [call.arguments for call in calls if call.tool_name == "add_task"]
     if not added:
@@ -103,12 +109,18 @@ def is_left_out(calls: Sequence[RequestedCall], said: str, today: date) -> bool:
             len(calls) == 1 and "priority" in given and not given & {"due_date", "title", "postpone_days"}
         )
         return is_regraded and _MOVED.search(said) is not None and find_date(said, today) is not None
-    numbers = _numbers(_COUNTING.sub("", take_all(take_priority(said)[1], today)[2]))
+    numbers = _numbers(_COUNTING.sub("", take_all(take_priority(said[begin:])[1], today)[2]))
     for call in calls:
         said = said.replace(str(call.arguments.get("title", "")), "")
         numbers -= _numbers(" ".join(map(str, call.arguments.values())))
+    is_once = not any(_OFTEN.search(str(each.get("description", ""))) for each in added)
     is_nameless = len(calls) > 1 and any(each and "title" not in each for each in added)
-    if numbers or is_nameless or (not given & {"due_date", "postpone_days"} and find_date(said, today)):
+    if (
+        numbers
+        or is_nameless
+        or (is_once and _OFTEN.search(said))
+        or (not given & {"due_date", "postpone_days"} and find_date(said, today))
+    ):
         return True
     return "priority" not in given and _GRADED.search(said) is not None
 

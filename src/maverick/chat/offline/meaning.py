@@ -107,6 +107,8 @@ def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meani
     if len(said) > _LONGEST:
         return Meaning(Kind.UNSUPPORTED)
     said, said_before = spelt(said), spelt(said_before[:_LONGEST])
+    if due := _DUE.search(answered):
+        said = _SAME_DAY.sub(f" on {due[1]}", said)
     meaning = (
         _answer_to_question(said, answered, said_before, today)
         or _taken_back(said, answered, today)
@@ -207,6 +209,8 @@ def _without(
 
 
 _MONTH_SAID = re.compile(rf"\bdue (?:date of )?({'|'.join(month_name[1:])}) \d")
+_DUE = re.compile(r"\(.*?\bdue (today|tomorrow|\w+day|\w+ \d{1,2})\b")
+_SAME_DAY = pattern(r",? (?:on |for )?(?:the )?same (?:day|date)\b")
 _NUMBER_ALONE = pattern(r"^(?:the )?(\d{1,2})(?:st|nd|rd|th)?\W*$")
 
 

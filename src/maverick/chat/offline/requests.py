@@ -37,7 +37,7 @@ _CORRECTED = pattern(
 _PUT_DOWN = re.compile(
     r"(?P<what>.+?)(?:[,.;!–-]+\s*|\s+(?=(?:please|pls|can you|could you) ))(?:so |and |please |pls |can you |could you |would you |just |maybe |also )*"
     r"(?:(?:put|write|note|add|jot|stick|pop|chuck|throw)(?: (?:that|it|this|both|them|those|these))?(?: down| (?:on|to|in)(?: there| (?:(?:my|the) )?(?:\w+ )?list)?)*"
-    r"|remind me(?: of (?:it|that))?|(?:make|create|set|add) (?:me )?an? (?:task|reminder|note|to-?do)(?: (?:of|for|about) (?:it|that|this))?)"
+    r"|(?:remind|remember) me(?: of (?:it|that))?|track(?: (?:it|that|this))?|make (?:a )?note|(?:make|create|set|add) (?:me )?an? (?:task|reminder|note|to-?do)(?: (?:of|for|about) (?:it|that|this))?)"
     r"(?: for me| please| pls| thanks|,? (?:would|will|can) you)*(?P<when>,? [\w ]+?)?(?: please| pls| thanks)*(?:,? no (?:due )?(?:date|deadline|rush|hurry)(?: yet)?)?[.!? ]*",
     re.IGNORECASE | re.DOTALL,
 )
@@ -153,7 +153,7 @@ def read(said: str, answered: str, today: date) -> Reading:
     if any("title" in call.arguments for call in calls):  # "add something: I need to …"
         nothing = RequestedCall("add_task", {})
         calls = [call for call in calls if call != nothing]
-    is_certain = is_certain and not is_left_out(calls, whole[begin:], today)
+    is_certain = is_certain and not is_left_out(calls, whole, today, begin)
     return Reading(
         # The list is shown as it is after the changes.
         sorted(calls, key=lambda call: call.tool_name == "list_tasks"),

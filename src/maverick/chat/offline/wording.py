@@ -71,7 +71,7 @@ _LISTED = re.compile(
 DEED = (
     r"(?:(?:go|start|finish|learn|try)\s+(?:to\s+)?)?(?:apply|assemble|attend|back up|balance|borrow|hoover|dye|enrol|enter|fetch|hand in|hem|host|join|knit|lend|look|man|mend|oil|"
     r"pump|prep|prune|put (?:up|away|together|out|(?:the|my|our) \w+ (?:out|away|up|back))|pull|rake|restock|refill|reserve|rearrange|rent|rinse|schedule|service|sharpen|ship|shovel|show|swap|switch|transfer|treat|trim|unpack|wind|wipe|worm|arrange|ask|bake|book|bring|brush|build|buy|call|cancel|cash|change|check|"
-    r"charge|chase|confirm|choose|clean|clear|collect|contact|cook|cut|decide|decorate|deliver|discuss|do|download|draft|draw|drink|drop|dust|eat|"
+    r"charge|chase|chop|confirm|choose|defrost|descale|fit|label|reconcile|clean|clear|collect|contact|cook|cut|decide|decorate|deliver|discuss|do|download|draft|draw|drink|drop|dust|eat|"
     r"email|empty|exercise|feed|file|fill|find|finish|fix|fold|follow|get|give|go|grab|hang|help|hire|install|invite|iron|learn|"
     r"mail|make|measure|meditate|meet|message|mop|mow|open|order|organi[sz]e|pack|paint|pay|phone|pick|plan|plant|play|post|"
     r"practi[cs]e|prepare|print|read|register|renew|repair|replace|reply|research|return|review|ride|ring|run|scan|sell|send|set|sew|"
@@ -89,7 +89,7 @@ _SHORT: dict[str, str] = dict(
         r"(\w+)>(\S+)",
         "tmrw>tomorrow tmr>tomorrow tmw>tomorrow tmrow>tomorrow tmoro>tomorrow tomoz>tomorrow 2moro>tomorrow 2day>today tdy>today tonite>tonight 2nite>tonight "
         "wknd>weekend plz>please pls>please wht>what whts>what's cuz>because dont>don't didnt>didn't havent>haven't hasnt>hasn't isnt>isn't wasnt>wasn't "
-        "weds>wednesday mornin>morning teh>the rly>really abt>about em>them whens>when's wheres>where's u>you smth>something sth>something sry>sorry arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
+        "weds>wednesday mornin>morning teh>the rly>really abt>about em>them whens>when's wheres>where's u>you smth>something sth>something sry>sorry shld>should shd>should rmd>remind rmbr>remember arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
     )
 )
 _ANY_WORD = pattern(r"(?<!')\b[a-z0-9]+\b(?!')")
@@ -117,6 +117,8 @@ _SLIPS = {
     r"^\s*\+\s*(?=\w)": "add ",
     r"\b(?:eod|cob|close of business|(?:the )?end of (?:the )?day)(?: on)? (?=\w+day\b|tomorrow\b)|(?:(?<=day)|(?<=row)) (?:eod|cob|end of day)\b": "",
     r"\b(need)(?= (?:make|buy|go|pay|call|send|take|get|write|do|wash|clean|book)\b)": r"\1 to",
+    r"\s*[\U0001f300-\U0001faff\ufe0f]+": "",
+    r"\b(done) w (?=\d)": r"\1 with ",
     r"\b(must) to(?= \w)": r"\1",
     r"\b(?:remember|rem) me (?=(?:to|of|about)\b)|\brem me(?= \w)": "remind me ",
     r"^not to forget\b:?(?: to\b)?": "remind me to",
