@@ -37,8 +37,8 @@ _MOST = 1 << 20
 """How much is told of a start, in bytes at most."""
 
 
-def serve(door: socket.socket) -> str:
-    """Fork until the door is closed; returns in each child, with the module that it is to run."""
+def serve(entrance: socket.socket) -> str:
+    """Fork until whoever came in has left; returns in each child, with the module that it is to run."""
     _warm_up()
     assert len(os.listdir("/proc/self/task")) == 1, "no thread is lost by forking"  # noqa: PTH208 - of no folder
     gc.freeze()
@@ -47,31 +47,37 @@ def serve(door: socket.socket) -> str:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(rung)
     lines: dict[int, socket.socket] = {}
-    while True:
-        ready, _, _ = select.select([door.fileno(), heard], [], [])
+    doors = [entrance.accept()[0]]
+    while doors:
+        watched: list[socket.socket | int] = [entrance, heard, *doors]
+        ready, _, _ = select.select(watched, [], [])
         if heard in ready:
             os.read(heard, 4096)
             _tell_ends(lines)
-        if door.fileno() not in ready:
-            continue
-        told, streams, _, _ = socket.recv_fds(door, _MOST, 4)
-        if not told:
-            sys.exit()
-        *standard, line_number = streams
-        line = socket.socket(fileno=line_number)
-        if pid := os.fork():
-            for stream in standard:
-                os.close(stream)
-            line.send(b"%d" % pid)
-            lines[pid] = line
-            continue
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for inherited in (door, line, *lines.values()):
-            inherited.close()
-        for inherited_pipe in (heard, rung):
-            os.close(inherited_pipe)
-        return _become(json.loads(told), standard)
+        if entrance in ready:
+            doors.append(entrance.accept()[0])
+        for door in [door for door in doors if door in ready]:
+            told, streams, _, _ = socket.recv_fds(door, _MOST, 4)
+            if not told:
+                doors.remove(door)
+                door.close()
+                continue
+            *standard, line_number = streams
+            line = socket.socket(fileno=line_number)
+            if pid := os.fork():
+                for stream in standard:
+                    os.close(stream)
+                line.send(b"%d" % pid)
+                lines[pid] = line
+                continue
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for inherited in (entrance, line, *doors, *lines.values()):
+                inherited.close()
+            for inherited_pipe in (heard, rung):
+                os.close(inherited_pipe)
+            return _become(json.loads(told), standard)
+    sys.exit()
 
 
 def _warm_up() -> None:

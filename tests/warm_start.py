@@ -13,13 +13,13 @@ import atexit
 import functools
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 _FIXED = ("PYTHON", "LC_", "LANG", "LD_")
 """How the names of those variables begin."""
@@ -129,19 +129,39 @@ def for_shells(folder: Path, env: Mapping[str, str]) -> dict[str, Any]:
 
 
 class _Forker:
-    """The process that forks."""
+    """The process that forks: one for all workers of a test run, made by the first that needs it."""
 
     def __init__(self) -> None:
-        self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._process = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "-P", Path(__file__).with_name("forker.py"), str(theirs.fileno())],
-                # Nothing else of a test, since it is there for all the others too.
-                env={**dict(_fixed(os.environ)), "PATH": os.environ["PATH"], "PYTHONWARNINGS": "error"},
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-            )
+        run = os.environ.get("PYTEST_XDIST_TESTRUNUID", os.getpid())
+        self._process: subprocess.Popen[bytes] | None = None
+        self._door = self._enter(f"\0maverick-forker-{run}-{crc32(repr(_fixed(os.environ)).encode())}")
         atexit.register(self._end)
+
+    def _enter(self, address: str) -> socket.socket:
+        while True:
+            door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            try:
+                door.connect(address)
+            except ConnectionRefusedError:
+                door.close()
+            else:
+                return door
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as entrance:
+                try:
+                    entrance.bind(address)
+                except OSError:  # another worker was faster, and is about to listen
+                    continue
+                entrance.listen()
+                self._start(entrance.fileno())
+
+    def _start(self, entrance: int) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-P", Path(__file__).with_name("forker.py"), str(entrance)],
+            # Nothing else of a test, since it is there for all the others too.
+            env={**dict(_fixed(os.environ)), "PATH": os.environ["PATH"], "PYTHONWARNINGS": "error"},
+            pass_fds=[entrance],
+            stdin=subprocess.DEVNULL,
+        )
 
     @property
     def number(self) -> int:
@@ -157,8 +177,8 @@ class _Forker:
 
     def _end(self) -> None:
         self._door.close()
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait()
+        if self._process is not None:
+            self._process.wait()  # it ends when the last worker has left
 
 
 def _fixed(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
