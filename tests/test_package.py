@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
@@ -84,6 +86,43 @@ def test_a_public_name_is_one_class_unless_two_seeds_name_theirs_alike() -> None
                 homes.setdefault(name, set()).add(value)
 
     assert {name for name, classes in homes.items() if len(classes) > 1} == {"AgentContext", "AgentResult"}
+
+
+UNRESOLVED = {
+    "MaverickAgent.options": "the Claude Agent SDK",
+    "extract_all_text": "the Claude Agent SDK",
+    "extract_text": "the Claude Agent SDK",
+    "extract_usage": "the Claude Agent SDK",
+    "AgentRunner.__init__": "MCP",
+    "create_app": "Temporal",
+}
+"""Public names whose types cannot be read at run time, and what they would have to load at their start."""
+
+
+def public_functions() -> Iterator[tuple[str, object]]:
+    """The public classes, their methods and properties, and the public functions."""
+    paths = [path for depth in ("", "*/", "tools/*/") for path in PACKAGE.glob(f"{depth}__init__.py")]
+    for path in paths:
+        module = import_module(".".join(path.parent.relative_to(PACKAGE.parent).parts))
+        for name in getattr(module, "__all__", ()):
+            public = getattr(module, name)
+            if inspect.isfunction(public) or inspect.isclass(public):
+                yield name, public
+            for key, member in vars(public).items() if inspect.isclass(public) else ():
+                called = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+                if inspect.isfunction(called) and (key == "__init__" or not key.startswith("_")):
+                    yield f"{name}.{key}", called
+
+
+def test_the_types_of_public_names_can_be_read_at_run_time() -> None:
+    unresolved = set()
+    for name, public in public_functions():
+        try:
+            get_type_hints(public)
+        except NameError:
+            unresolved.add(name)
+
+    assert unresolved == UNRESOLVED.keys()
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -15,6 +15,7 @@ import pytest
 from aiohttp import web
 
 from canary import CANARY
+from maverick.chat.phrases import TROUBLE
 from maverick.chat.prompt import CHAT_LIMITS
 from maverick.providers import connect
 from maverick.telemetry import configure_logging
@@ -87,6 +88,7 @@ async def test_why_there_is_no_answer_is_in_the_log_in_full_and_told_in_plain_wo
     logged: list[dict[str, Any]] = [json.loads(line) for line in lines.getvalue().splitlines()]
     failed = next(line for line in logged if line["message"] == "answer_failed")
     assert (told["status"], again["reason"]) == ("failed", told["reason"])
+    assert told["response"] == TROUBLE
     assert words in told["reason"]
     assert not [word for word in JARGON if word in told["reason"].lower().split()]
     assert (failed["run_id"], failed["error"], failed["level"]) == (told["run_id"], error, "error")

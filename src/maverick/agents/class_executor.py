@@ -163,7 +163,7 @@ class ClassExecutor(AgentExecutor):
         definition: AgentDefinition[Any],
         context: AgentContext | None,
         report: dict[str, Any] | None = None,
-        output_type: type[BaseModel] | None = None,
+        output_type: type[Any] | None = None,
     ) -> tuple[AgentExecutor, AgentDefinition[Any]]:
         """What runs a prompt, and the definition it is run with: on the agent's CLI, or with our tools elsewhere."""
         options = self.options.copy()

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, cast, runtime_checkable
+from typing import Any, Generic, Protocol, cast, runtime_checkable
 
 from msgspec import Struct
 from typing_extensions import TypeIs, TypeVar
 
 from maverick.model.message import Part
-
-if TYPE_CHECKING:
-    from maverick.processes import ProgramResult
 
 D = TypeVar("D", default=Any)
 
@@ -112,7 +110,7 @@ class ToolContext(Struct, Generic[D], frozen=True, kw_only=True):
         Raises:
             ToolError: It could not be started.
         """
-        from maverick.processes import ProgramResult, run_program  # here, since few tools start programs
+        from maverick.processes import run_program  # here, since few tools start programs
 
         output = bytearray()
 
@@ -122,6 +120,16 @@ class ToolContext(Struct, Generic[D], frozen=True, kw_only=True):
 
         exit_code = await run_program(argv, take, cwd=cwd, env=env)
         return ProgramResult(exit_code, output.decode("utf-8", "replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramResult:
+    """What came of a program."""
+
+    exit_code: int
+    """As a shell says it: 128 and the number of the signal, for a program that a signal has ended."""
+    output: str
+    """What it has printed, errors included, or the beginning of that."""
 
 
 class StructuredResult(Struct, frozen=True):

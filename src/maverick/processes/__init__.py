@@ -3,6 +3,6 @@
 ``supervisor.py`` is the program of the process that starts and ends them; ``program.py`` is the way to it.
 """
 
-from maverick.processes.program import Program, ProgramResult, Streams, run_program
+from maverick.processes.program import Program, Streams, run_program
 
-__all__ = ["Program", "ProgramResult", "Streams", "run_program"]
+__all__ = ["Program", "Streams", "run_program"]

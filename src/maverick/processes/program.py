@@ -17,7 +17,6 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from errno import ENOSYS
 from pathlib import Path
 from typing import BinaryIO, NotRequired, Self, TypeAlias, TypedDict, Unpack
@@ -259,16 +258,6 @@ class Program:
         except ConnectionError:
             line = b""
         return json.loads(line) if line else {}
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramResult:
-    """What came of a program."""
-
-    exit_code: int
-    """As a shell says it: 128 and the number of the signal, for a program that a signal has ended."""
-    output: str
-    """What it has printed, errors included, or the beginning of that."""
 
 
 async def run_program(

@@ -7,7 +7,7 @@ missing or not a number counts as 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,6 @@ from maverick.providers.claude_cli.options import sdk
 from maverick.providers.prices import PriceTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from claude_agent_sdk import Message, ResultMessage
 
 _FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
