@@ -16,7 +16,7 @@ from maverick.cli.screen import write_out
 from maverick.exceptions import describe_unknown
 
 _LARGEST = 1_000_000
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
+_PLAIN_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*"
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -136,7 +136,7 @@ def add_json(parser: CommandParser, text: str = "write JSON, for other programs"
 
 def name_lines(names: Iterable[str]) -> str:
     """What ``--names`` writes: names that mean nothing to a shell, since bash expands what it offers."""
-    return "".join(f"{name}\n" for name in names if _PLAIN_NAME.fullmatch(name))
+    return "".join(f"{name}\n" for name in names if re.fullmatch(_PLAIN_NAME, name))
 
 
 def whole_number(minimum: int, largest: int = _LARGEST) -> Callable[[str], int]:
