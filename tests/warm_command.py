@@ -1,16 +1,19 @@
-"""The command ``maverick`` for a shell: it asks the process that forks for itself (:func:`warm_start.for_shells`)."""
+"""A program that other programs start: it asks the process that forks for it (:func:`warm_start.command`)."""
 
 import json
 import os
 import socket
 import sys
 
-with socket.socket(fileno=int(os.environ.pop("MAVERICK_TEST_DOOR"))) as door:
+_, address, module, *words = sys.argv
+own = {} if module == "maverick" else {"PYTHONPATH": os.path.dirname(__file__)}  # noqa: PTH120 - nothing is imported
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+    door.connect(f"\0{address}")
     told = {
-        "module": "maverick",
-        "words": sys.argv[1:],
+        "module": module,
+        "words": words,
         "folder": os.getcwd(),  # noqa: PTH109 - as a string
-        "environment": dict(os.environ),
+        "environment": {**os.environ, **own},
         "in_session": False,
         "at_terminal": False,
     }

@@ -13,6 +13,7 @@ import atexit
 import functools
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -112,20 +113,19 @@ class Maverick(Program):
         super().__init__("maverick", *words, **options)
 
 
-def for_shells(folder: Path, env: Mapping[str, str]) -> dict[str, Any]:
-    """Let a shell start ``maverick`` too: what to run the shell with, given a folder for the command and its environment."""
-    folder.mkdir()
-    command = folder / "maverick"
+def command(module: str, *words: str) -> list[str]:
+    """What another program starts a module with. A signal does not reach it, but the end of its input does."""
     program = Path(__file__).with_name("warm_command.py")
-    python = f'exec "{sys.executable}"'
-    really = (
-        f'[ "$MAVERICK_TEST_DOOR" ] || {python} -m maverick "$@"'  # where an environment of its own is given
-    )
-    command.write_text(f'#!/bin/sh\n{really}\n{python} -I -S "{program}" "$@"\n')
-    command.chmod(0o755)
-    door = _forker().number
-    path = f"{folder}{os.pathsep}{env['PATH']}"
-    return {"env": {**env, "PATH": path, "MAVERICK_TEST_DOOR": str(door)}, "pass_fds": [door]}
+    return [sys.executable, "-I", "-S", str(program), _forker().address, module, *words]
+
+
+def for_shells(folder: Path, env: Mapping[str, str]) -> dict[str, str]:
+    """Let a shell start ``maverick`` too: its environment, given a folder for the command."""
+    folder.mkdir()
+    file = folder / "maverick"
+    file.write_text(f'#!/bin/sh\nexec {shlex.join(command("maverick"))} "$@"\n')
+    file.chmod(0o755)
+    return {**env, "PATH": f"{folder}{os.pathsep}{env['PATH']}"}
 
 
 class _Forker:
@@ -134,7 +134,9 @@ class _Forker:
     def __init__(self) -> None:
         run = os.environ.get("PYTEST_XDIST_TESTRUNUID", os.getpid())
         self._process: subprocess.Popen[bytes] | None = None
-        self._door = self._enter(f"\0maverick-forker-{run}-{crc32(repr(_fixed(os.environ)).encode())}")
+        self.address = f"maverick-forker-{run}-{crc32(repr(_fixed(os.environ)).encode())}"
+        """Where starts are asked for, among the sockets that are no files."""
+        self._door = self._enter(f"\0{self.address}")
         atexit.register(self._end)
 
     def _enter(self, address: str) -> socket.socket:
@@ -162,11 +164,6 @@ class _Forker:
             pass_fds=[entrance],
             stdin=subprocess.DEVNULL,
         )
-
-    @property
-    def number(self) -> int:
-        """The file that starts are asked for with."""
-        return self._door.fileno()
 
     def start(self, told: bytes, streams: Sequence[int]) -> socket.socket:
         """Start one; what comes over the socket is its number, and in the end how it ended."""

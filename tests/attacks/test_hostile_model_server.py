@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -19,6 +19,7 @@ from maverick.journal import SqliteJournal
 from maverick.loop.events import RunEnd
 from maverick.loop.result import TerminateReason
 from maverick.model import Message, Request
+from warm_start import Script
 from wire.tcp_server import tcp_server
 
 ASKED = Request(messages=[Message.user("hi")])
@@ -98,26 +99,6 @@ HOSTILE = {
     "an object": ("application/json", endless(b'{"content":[{"type":"tool_use","input":[', b"{},")),
 }
 
-VICTIM = """
-import asyncio, resource, sys
-from maverick import connect
-from maverick.exceptions import MalformedResponseError
-from maverick.model import Message, Request
-
-async def main(base_url, streamed):
-    async with connect("claude:m", api_key="k", base_url=base_url, max_answer_bytes=4 << 20) as client:
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        try:
-            if streamed:
-                async for _ in client.stream(Request(messages=[Message.user("hi")])): pass
-            else:
-                await client.run(Request(messages=[Message.user("hi")]))
-        except MalformedResponseError:
-            print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-
-asyncio.run(main(sys.argv[1], sys.argv[2] == "text/event-stream"))
-"""
-
 
 @pytest.mark.requirement("P8")
 @pytest.mark.parametrize("name", HOSTILE)
@@ -125,10 +106,8 @@ async def test_an_answer_without_end_is_refused_before_it_fills_the_memory(name:
     kind, answer = HOSTILE[name]
 
     async with server(kind, answer) as base_url:
-        victim = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", VICTIM, base_url, kind, stdout=asyncio.subprocess.PIPE
-        )
-        output, _ = await asyncio.wait_for(victim.communicate(), 120)
+        with Script("attacks.flooded", base_url, kind, stdout=PIPE) as victim:
+            output, _ = await asyncio.to_thread(victim.communicate, timeout=120)
 
     assert int(output or -1) * 1024 in range((4 + 64) * MB)  # nothing is printed unless it was refused
 

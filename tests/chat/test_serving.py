@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from chat.served import served
 from maverick.chat import Database, MCPToolServer
 from maverick.chat.serving import KEY, KnownTokens, http_app
 from maverick.exceptions import InvalidInputError
+from warm_start import command
 
 TOKENS = {CANARY: "ana", "token-of-bob-0123456789": "bob"}
 Connect: TypeAlias = Callable[..., AbstractAsyncContextManager[Client]]
@@ -57,10 +57,11 @@ async def connect(
             tokens = {user: token for token, user in TOKENS.items()}
             yield lambda user, **options: with_token(url, tokens[user], **options)
     else:
-        command = ["-m", "maverick", "mcp", "serve", "--database", str(tmp_path / "chat.db"), "--user"]
+        program, *words = command(
+            "maverick", "mcp", "serve", "--database", str(tmp_path / "chat.db"), "--user"
+        )
         yield lambda user, **options: Client(
-            StdioServerParameters(command=sys.executable, args=[*command, user]),
-            **options,
+            StdioServerParameters(command=program, args=[*words, user]), **options
         )
 
 

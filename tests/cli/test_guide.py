@@ -36,13 +36,13 @@ def commands(guide: Path) -> list[tuple[str, int, str]]:
 def test_every_command_of_the_guide_runs_as_printed(guide: Path, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    shell = for_shells(tmp_path / "bin", environment(folder, USER="ana"))
+    env = for_shells(tmp_path / "bin", environment(folder, USER="ana"))
 
     for command, code, written in commands(guide):
         done = subprocess.run(  # noqa: S603 - the guide's own commands
             ["/bin/bash", "-o", "pipefail", "-c", f"{{ {command}\n}} 2>&1"],
             cwd=folder,
-            **shell,
+            env=env,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

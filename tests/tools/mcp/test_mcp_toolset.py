@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import builtins
 import json
-import sys
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -30,8 +29,7 @@ from maverick.testing import ScriptedClient, call, calls, reply
 from maverick.tools.mcp import MCPConnection, MCPTool, MCPToolset, ServerAddress, ToolPins, plugged_in
 from media_files import pdf, png
 from tools.mcp.office_server import Office
-
-PROGRAM = str(Path(__file__).with_name("office_server.py"))
+from warm_start import command
 
 
 @pytest.fixture
@@ -49,7 +47,7 @@ async def toolset(office: Office) -> AsyncIterator[MCPToolset]:
 @pytest.fixture
 async def program(office: Office) -> AsyncIterator[MCPToolset]:
     """The same server, as a program that can die."""
-    made = MCPToolset("office", ServerAddress(command=[sys.executable, PROGRAM, str(office.log)]))
+    made = MCPToolset("office", ServerAddress(command=command("tools.mcp.office_server", str(office.log))))
     yield made
     await made.aclose()
 
@@ -60,9 +58,9 @@ async def tool(toolset: MCPToolset, name: str, user: str | None = None) -> MCPTo
 
 def runs(word: str) -> bool:
     """Whether a process has a word among its arguments."""
-    for command in Path("/proc").glob("[0-9]*/cmdline"):
+    for words in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has ended meanwhile
-            if word.encode() in command.read_bytes():
+            if word.encode() in words.read_bytes():
                 return True
     return False
 
@@ -337,7 +335,8 @@ def test_no_credential_is_shown() -> None:
 @pytest.mark.requirement("CHAT-MCP-CLIENT")
 async def test_servers_are_plugged_in_by_a_file(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
-    office = {"command": sys.executable, "args": [PROGRAM, str(tmp_path / "log")]}
+    program, *words = command("tools.mcp.office_server", str(tmp_path / "log"))
+    office = {"command": program, "args": words}
     users = {"ana": {"env": {"OFFICE_KEY": CANARY}}}
     settings = {**office, "users": users, "tools": ["whoami"], "trusted": True, "of another program": 1}
     lookout.plant(file, json.dumps({"mcpServers": {"office": settings}}))
