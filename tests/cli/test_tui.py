@@ -17,6 +17,7 @@ from maverick.config import load_config
 from maverick.exceptions import AgentNotFoundError, InvalidInputError
 from maverick.journal import MemoryJournal, RunRecord, RunStatus, SqliteJournal
 from maverick.tui.app import MaverickApp
+from maverick.tui.conversation import Status
 from scripts import run_python
 from tui.desk import until
 
@@ -176,7 +177,7 @@ def test_a_conversation_begun_on_the_screen_is_remembered_with_the_file_of_its_a
     folder.write("ship/pirate.md", "---\nname: pirate\ndescription: Sails.\n---\nSay ahoy.\n")
     folder.write("elsewhere/notes.txt", "")
 
-    async def talk(source: str | None, opened: str = "") -> str:
+    async def talk(source: str | None, opened: str = "", *words: str) -> str:
         config = load_config()
         async with SqliteJournal(folder.path / ".maverick" / "runs.db") as journal:
             named = look_up(source, config)
@@ -185,8 +186,9 @@ def test_a_conversation_begun_on_the_screen_is_remembered_with_the_file_of_its_a
                 if opened:
                     app._open(opened)
                     await until(pilot, lambda: app.session.run_id == opened)
-                await pilot.press(*"ahoy", "enter")
-                await until(pilot, lambda: app.session.run_id != opened and not app.session.is_live)
+                await pilot.press(*(words or (*"ahoy", "enter")))
+                await until(pilot, lambda: app.session.run_id not in ("", opened))
+                await until(pilot, lambda: app.session.model.status is Status.COMPLETE)
                 return app.session.run_id
 
     monkeypatch.chdir(folder.path / "ship")
@@ -196,7 +198,10 @@ def test_a_conversation_begun_on_the_screen_is_remembered_with_the_file_of_its_a
     continued = folder.main("run", "-c", "-p", "and now?", "--run-id", "third")
     resumed = agent_of_run(second)
     (conversation,) = FolderConversations().all()
+    fork = asyncio.run(talk(None, "third", "home", *"/fork", "enter", "enter"))
 
+    assert agent_of_run(fork) == resumed
+    assert FolderConversations().last().runs == (fork,)
     assert continued.returncode == 0, continued.stderr
     assert resumed == str(folder.path / "ship" / "pirate.md")
     assert conversation.runs == (second, "third")

@@ -258,10 +258,10 @@ class CommandLineBackend:
         source = self._source if name == self._named.name else agent_of_conversation(trace_id)
         return self._changes.words(named_file(source))
 
-    def continue_conversation(self, agent: str, trace_id: str, run_id: str) -> str:
+    def continue_conversation(self, agent: str, trace_id: str, run_id: str, origin: str = "") -> str:
         """Remember a run as the next one of a conversation of the folder, with the agent as the user named it."""
         if agent != self._named.name:
-            source: str | None = agent_of_conversation(trace_id) or agent
+            source: str | None = agent_of_conversation(origin or trace_id) or agent
         elif named_file(self._source) is None:
             source = self._source
         else:

@@ -12,7 +12,7 @@ from maverick.exceptions import AgentNotFoundError, InvalidInputError, MaverickE
 from maverick.journal.records import RunStatus
 from maverick.loop import AgentDefinition, AgentResult, ModelConfig, TerminateReason
 from maverick.loop.entries import RunStarted
-from maverick.loop.events import TurnStart
+from maverick.loop.events import AgentActivityEvent, TurnStart
 from maverick.loop.result import ToolOutcome
 from maverick.model import Part, ToolContext
 from maverick.runtime import AbortSignal, AgentExecutor
@@ -169,6 +169,15 @@ class Session:
         if edit is not None:
             model.edit(edit)
         self.model = model
+        is_known = False
+
+        def tell(event: AgentActivityEvent[Any]) -> None:
+            nonlocal is_known
+            if not is_known:
+                is_known = True
+                self._backend.continue_conversation(self.agent, event.trace_id, run_id, self.origin)
+            self.model.tell(event)
+
         await self._drive(
             prepared,
             lambda executor: executor.fork(
@@ -178,7 +187,7 @@ class Session:
                 edit=edit,
                 new_run_id=run_id,
                 signal=self._signal,
-                on_activity=self.model.tell,
+                on_activity=tell,
             ),
         )
 
