@@ -107,31 +107,23 @@ class Report(BaseModel):
 
 
 @pytest.mark.requirement("005-RUN")
-async def test_an_answer_that_does_not_fit_is_repaired_in_the_same_conversation(serve: Serve) -> None:
-    api = await serve(in_turn(says("Brest."), says('{"city": "Brest"}')))
-    reporter = agent(output=OutputConfig("report", Report))
-    result = await AgentExecutor(api.client()).execute(reporter)
-
-    assert result.output == Report(city="Brest")
-    roles = [role for role, _ in conversation(api.bodies[1])]
-    assert roles == ["user", "assistant", "user"]
-
-
-@pytest.mark.requirement("005-RUN")
-async def test_a_definition_that_names_the_cli_needs_no_client(
+async def test_a_definition_that_names_the_cli_needs_no_client_and_its_answer_is_repaired_if_it_does_not_fit(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    api = await serve(in_turn(says("Here.")))
+    api = await serve(in_turn(says("Brest."), says('{"city": "Brest"}')))
     monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
     monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
     monkeypatch.setenv("HOME", str(api.folder / "home"))
     monkeypatch.chdir(api.work)
-    worker = agent(model=ModelConfig(model="claude-code:claude-sonnet-4-5"))
+    model = ModelConfig(model="claude-code:claude-sonnet-4-5")
+    reporter = agent(model=model, output=OutputConfig("report", Report))
     async with AgentExecutor() as executor:
-        result = await executor.execute(worker)
+        result = await executor.execute(reporter)
 
-    assert result.output == "Here."
+    assert result.output == Report(city="Brest")
     assert api.bodies[0]["model"] == "claude-sonnet-4-5"
+    roles = [role for role, _ in conversation(api.bodies[1])]
+    assert roles == ["user", "assistant", "user"]
 
 
 @pytest.mark.requirement("002-R1", "005-RUN", "P9")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ import yaml
 from canary import CANARY
 from cli.command import PATIENCE, Terminal, environment
 from maverick.config.trust import SETTINGS_FILE, Trust, digest
-from warm_start import Maverick
+from warm_start import Maverick, Program
 from wire.claude_server import ClaudeServer
 from wire.openai_server import OpenAIServer
 
@@ -29,23 +28,6 @@ Server = ClaudeServer | OpenAIServer
 _PYTHON_AGENT = """\
 from maverick import AgentDefinition
 helper = AgentDefinition(name="helper", description="Helps.")
-"""
-_CONNECT = """\
-import asyncio
-from maverick import connect
-from maverick.model import Message, Request
-async def main():
-    async with connect() as client:
-        await client.run(Request(messages=[Message.user("hello")]))
-asyncio.run(main())
-"""
-_EXECUTOR = """\
-import asyncio
-from maverick import AgentDefinition, AgentExecutor
-async def main():
-    async with AgentExecutor() as executor:
-        await executor.execute(AgentDefinition(name="helper", description="Helps."), inputs={"prompt": "hello"})
-asyncio.run(main())
 """
 
 
@@ -104,8 +86,12 @@ def _command(*words: str, said: bytes = b"") -> Entry:
     return _entry(partial(Maverick, *words), said)
 
 
-def _program(code: str) -> Entry:
-    return _entry(lambda **options: subprocess.Popen([sys.executable, "-c", code], **options))  # noqa: S603
+def _program(what: str) -> Entry:
+    def start(*, env: Mapping[str, str], **options: Any) -> Program:
+        found = {**env, "PYTHONPATH": str(Path(__file__).parents[1])}
+        return Program("cli.plain_program", what, env=found, **options)
+
+    return _entry(start)
 
 
 async def _serve(place: Place, done: asyncio.Event) -> None:
@@ -146,8 +132,8 @@ ENTRIES: Mapping[str, Entry] = {
     "chat": _command("chat", said=b"hello\n"),
     "serve": _serve,
     "tui": _tui,
-    "connect()": _program(_CONNECT),
-    "AgentExecutor()": _program(_EXECUTOR),
+    "connect()": _program("client"),
+    "AgentExecutor()": _program("executor"),
 }
 
 

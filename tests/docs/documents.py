@@ -67,13 +67,13 @@ def run_python(*arguments: str | Path, cwd: Path, timeout: float = 60) -> subpro
 
 
 def run_module(
-    module: str, *arguments: str | Path, cwd: Path, timeout: float = 60
+    module: str, *arguments: str | Path, cwd: Path, home: Path | None = None, timeout: float = 60
 ) -> subprocess.CompletedProcess[str]:
-    """The same for a module of a folder of this repository, which is started quickly."""
+    """The same for a module of a folder, by default the one it is run in, which is started quickly."""
     from canary import lookout
     from warm_start import Program
 
-    environment = _environment() | {"PYTHONPATH": str(cwd), "PYTHONWARNINGS": "error"}
+    environment = _environment() | {"PYTHONPATH": str(home or cwd), "PYTHONWARNINGS": "error"}
     pipes: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
     with Program(
         module, *map(str, arguments), env=environment, cwd=cwd, encoding="utf-8", **pipes

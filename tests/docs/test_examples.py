@@ -6,7 +6,6 @@ import asyncio
 import importlib.util
 import json
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -17,28 +16,29 @@ from types import ModuleType
 import pytest
 from fastapi.testclient import TestClient
 
-from docs.documents import ROOT, run_python
+from docs.documents import ROOT, run_module
 from maverick import AgentExecutor, Image, SqliteJournal
 from maverick.exceptions import ApprovalError, ServerError
 from maverick.model import Request, Role, Usage
 from maverick.testing import ScriptedClient, TurnLike, call, calls, reply
 from media_files import png
+from warm_start import Program
 
 EXAMPLES = ROOT / "examples"
 
 pytestmark = pytest.mark.requirement("F-EXAMPLES")
 
 PROGRAMS = {
-    "hello.py": ["42", "2 turns"],
-    "limits_and_abort.py": ["max_turns: ", "max_tool_calls: ", "timeout: ", "aborted: ", "seen enough"],
-    "own_agent.py": ["Maverick", "1 turn, 42 tokens"],
-    "custom_client.py": ["(attempt 2 in 0.05 s)", "LAND AHEAD!", "11 tokens for $0.000032"],
+    "hello": ["42", "2 turns"],
+    "limits_and_abort": ["max_turns: ", "max_tool_calls: ", "timeout: ", "aborted: ", "seen enough"],
+    "own_agent": ["Maverick", "1 turn, 42 tokens"],
+    "custom_client": ["(attempt 2 in 0.05 s)", "LAND AHEAD!", "11 tokens for $0.000032"],
 }
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_an_example_without_a_model_runs_as_it_is(name: str, tmp_path: Path) -> None:
-    ran = run_python(EXAMPLES / name, cwd=tmp_path)
+    ran = run_module(name, cwd=tmp_path, home=EXAMPLES)
 
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr == ""
@@ -165,22 +165,22 @@ async def test_subagents_share_one_budget(capsys: pytest.CaptureFixture[str]) ->
 
 def test_fifty_jobs_survive_four_kills(tmp_path: Path) -> None:
     path = tmp_path / "jobs.db"
-    program = [sys.executable, "-c", _JOBS, str(EXAMPLES), str(path)]
+    (tmp_path / "fifty_jobs.py").write_text(_JOBS, encoding="utf-8")
+    env = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{EXAMPLES}", "PYTHONWARNINGS": "error"}
 
     for kill in range(1, 5):
-        worker = subprocess.Popen(program)  # noqa: S603 - this interpreter
+        worker = Program("fifty_jobs", str(path), env=env)
         _wait_for(lambda filed=8 * kill: len(_filed(path)) >= filed)
-        os.kill(worker.pid, signal.SIGKILL)
+        worker.kill()
         worker.wait()
-    finished = subprocess.run(program, check=True, capture_output=True, text=True, timeout=120)  # noqa: S603 - the same
+    finished = Program("fifty_jobs", str(path), env=env, stdout=subprocess.PIPE, text=True)
 
-    assert finished.stdout == "50 of 50 reports are filed.\n"
+    assert finished.communicate(timeout=120)[0] == "50 of 50 reports are filed.\n"
     assert sorted(_filed(path)) == list(range(50))
 
 
 _JOBS = """
 import asyncio, sys
-sys.path.insert(0, sys.argv[1])
 import jobs
 from maverick.model import Role
 from maverick.testing import ScriptedClient, call, reply
@@ -194,7 +194,7 @@ async def answer(request):
         return reply("Done.")
     return call("file_report", customer=int(request.messages[0].content.split()[1]), text="A good one.")
 
-asyncio.run(jobs.main(sys.argv[2], ScriptedClient(answer)))
+asyncio.run(jobs.main(sys.argv[1], ScriptedClient(answer)))
 """
 
 
@@ -331,7 +331,7 @@ def test_no_example_is_left_out() -> None:
 
     for path in EXAMPLES.glob("*.py"):
         assert (
-            f'"{path.name}"' in tested
+            f'"{path.stem}": [' in tested
             or f'load("{path.stem}")' in tested
             or f"import {path.stem}\n" in tested
         )
