@@ -29,7 +29,7 @@ from maverick.agents.class_definition import (
 from maverick.agents.context import AgentContext
 from maverick.agents.named_tools import BUILTIN_TOOLS, LATER_TOOLS, find_invalid_tool
 from maverick.agents.query import MessageStream, ask
-from maverick.exceptions import AgentError, CLINotFoundError, InvalidInputError, InvalidToolError
+from maverick.exceptions import AgentError, CLINotFoundError, InvalidToolError
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.result import AgentResult, ResultMetadata
 from maverick.misuse import refuse
@@ -129,7 +129,7 @@ class MaverickAgent(ABC):
     ) -> None:
         name = self.name or type(self).__name__ if name is None else name
         if not isinstance(name, str) or not name.strip():
-            raise InvalidInputError(f"name: expected a non-empty string, got {name!r}.", field="name")
+            refuse("name", f"expected a non-empty string, got {name!r}.")
         if system_prompt is None and self.system_prompt is None:
             refuse(
                 "system_prompt",

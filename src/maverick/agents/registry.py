@@ -29,6 +29,7 @@ from maverick.exceptions import (
 from maverick.loop.definition import AgentDefinition
 from maverick.loop.result import AgentResult, AgentUsage
 from maverick.loop.termination import reason_of
+from maverick.misuse import refuse
 from maverick.model import LLMClient
 from maverick.runtime import AgentExecutor
 from maverick.tools import ToolRegistry
@@ -155,7 +156,7 @@ class AgentRegistry:
             self._add(name.name, name)
             return name
         if not isinstance(name, str) or not name.strip():
-            raise InvalidInputError(f"name: expected a non-empty string, got {name!r}.", field="name")
+            refuse("name", f"expected a non-empty string, got {name!r}.")
         if cls is not None:
             self._add(name, cls)
             return None

@@ -9,6 +9,7 @@ from typing import Any
 
 from maverick.chat import phrases
 from maverick.exceptions import InvalidInputError, TimeoutError
+from maverick.misuse import refuse
 from maverick.model import Document, Image
 
 _ROLES = ("user", "assistant")
@@ -63,9 +64,7 @@ class AgentContext:
         for name in ("user_id", "conversation_id"):
             value = getattr(self, name)
             if not isinstance(value, str) or not value.strip() or not is_storable_name(value):
-                raise InvalidInputError(
-                    f"{name}: expected a text that is not empty, got {value!r}.", field=name
-                )
+                refuse(name, f"expected a text that is not empty, got {value!r}.")
         object.__setattr__(self, "message_history", list(self.message_history))
 
     @classmethod

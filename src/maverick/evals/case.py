@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from maverick.evals.checks import Check, CheckFunction, CheckVerdict, text_of
 from maverick.exceptions import InvalidInputError
 from maverick.loop import AgentDefinition, AgentResult, OutputConfig, PromptConfig, RunConfig
+from maverick.misuse import refuse
 from maverick.model import LLMClient, Message, Role
 from maverick.model.untrusted import mark_untrusted
 
@@ -66,7 +67,7 @@ def judge(rubric: str, *, model: str | LLMClient | None = None) -> Judge:
         InvalidInputError: The rubric is empty.
     """
     if not isinstance(rubric, str) or not rubric.strip():
-        raise InvalidInputError(f"judge: expected a rubric in words, got {rubric!r}.", field="judge")
+        refuse("judge", f"expected a rubric in words, got {rubric!r}.")
     return Judge(rubric, model)
 
 

@@ -156,10 +156,10 @@ class CasesFile:
             match name, value:
                 case "function", str():
                     if not self._trusted:
-                        raise InvalidInputError(f"function: {value} {_NOT_TRUSTED}", field="function")
+                        refuse("function", f"{value} {_NOT_TRUSTED}")
                     yield _function(self.path.parent, value)
                 case "schema", dict() if not self._trusted and _has_pattern(value):
-                    raise InvalidInputError(f"schema: its pattern {_NOT_TRUSTED}", field="schema")
+                    refuse("schema", f"its pattern {_NOT_TRUSTED}")
                 case "judge", _:
                     yield judge(value)
                 case "calls" | "not_calls", CallForm(tool=tool, arguments=arguments):
@@ -285,6 +285,6 @@ def _function(folder: Path, named: str) -> AnyCheck:
         refuse("function", f"expected FILE.py:NAME, such as checks.py:is_polite, got {named!r}.")
     found = getattr(load_python(str(folder / source), "function"), name, None)
     if not callable(found):
-        raise InvalidInputError(f"function: {source} has no function {name!r}.", field="function")
+        refuse("function", f"{source} has no function {name!r}.")
     check: AnyCheck = found
     return check

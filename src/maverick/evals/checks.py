@@ -16,6 +16,7 @@ from maverick.evals.report import CheckResult, Status
 from maverick.exceptions import AgentError, InvalidInputError, MaverickError, OutputValidationError
 from maverick.loop import AgentResult, TerminateReason, ToolRecord
 from maverick.loop.output import OutputFormat
+from maverick.misuse import refuse
 
 _LONGEST_QUOTE = 200
 _LONGEST_SEARCH = 10.0
@@ -177,7 +178,7 @@ def ends(reason: TerminateReason | str) -> Check:
     """
     if reason not in list(TerminateReason):
         known = ", ".join(TerminateReason)
-        raise InvalidInputError(f"ends: expected one of {known}, got {reason!r}.", field="ends")
+        refuse("ends", f"expected one of {known}, got {reason!r}.")
 
     def test(result: AgentResult[Any]) -> CheckVerdict:
         return CheckVerdict(

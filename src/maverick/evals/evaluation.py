@@ -18,6 +18,7 @@ from maverick.evals.report import Attempt, CaseReport, CheckResult, Report, Stat
 from maverick.exceptions import InvalidInputError, MaverickError, describe_unknown
 from maverick.loop import AgentDefinition, AgentResult, ModelConfig, TerminateReason
 from maverick.loop.events import AgentActivityEvent, RunEnd, UsageUpdated
+from maverick.misuse import refuse
 from maverick.model import LLMClient
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import Listener
@@ -262,7 +263,7 @@ def _checked(
     """The cases, after a look at what would only be found out when they run."""
     cases = list(given) if isinstance(given, Iterable) else []
     if not isinstance(given, Iterable) or not all(isinstance(case, Case) for case in cases):
-        raise InvalidInputError("cases: expected a list, such as [Case(…), Case(…)].", field="cases")
+        refuse("cases", "expected a list, such as [Case(…), Case(…)].")
     if not cases:
         raise InvalidInputError("There are no cases.", field="cases")
     [(name, times)] = Counter(case.name for case in cases).most_common(1)
@@ -270,7 +271,7 @@ def _checked(
         raise InvalidInputError(f"Two cases have the name {name!r}. Rename one of them.", field="cases")
     for name, number in (("repeat", repeat), ("concurrency", concurrency)):
         if number < 1:
-            raise InvalidInputError(f"{name}: expected 1 or more, got {number!r}.", field=name)
+            refuse(name, f"expected 1 or more, got {number!r}.")
     for case in cases:
         if case.run is None:
             try:

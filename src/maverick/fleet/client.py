@@ -11,7 +11,7 @@ from typing import Any, Self
 from temporalio.client import Client as TemporalClient
 from temporalio.service import TLSConfig
 
-from maverick.exceptions import InvalidInputError, NetworkError, RunNotFoundError
+from maverick.exceptions import NetworkError, RunNotFoundError
 from maverick.fleet.connection import connect_to_temporal, reaching_temporal
 from maverick.fleet.request import (
     DEFAULT_PRIORITY,
@@ -29,6 +29,7 @@ from maverick.journal import RunStatus
 from maverick.journal.postgres.journal import PostgresJournal
 from maverick.journal.records import ENDED
 from maverick.journal.words import RESUMABLE_REASONS
+from maverick.misuse import refuse
 from maverick.model import Part
 from maverick.model.message import parts_of
 from maverick.runtime.arguments import new_run_id
@@ -218,10 +219,10 @@ class Fleet:
         agent = (await run.status()).agent
         found = await self.journal.get(run_id)
         if found.status in ENDED and found.reason not in RESUMABLE_REASONS:
-            raise InvalidInputError(f"run_id: the run {run_id!r} has ended.", field="run_id")
+            refuse("run_id", f"the run {run_id!r} has ended.")
         record = await self.store.reopen(run_id, self.queue_of(agent), accept_changes=accept_changes)
         if record is None:
-            raise InvalidInputError(f"run_id: a worker is driving the run {run_id!r}.", field="run_id")
+            refuse("run_id", f"a worker is driving the run {run_id!r}.")
         if found.status in ENDED:
             await self.journal.append(await self.journal.claim(run_id), (), RunStatus.RUNNING)
         await self.workflows.close(run_id)  # it may wait in the queue of a version that no worker has

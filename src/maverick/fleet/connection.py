@@ -16,6 +16,7 @@ from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, Telemetr
 from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 
 from maverick.exceptions import ConfigError, InvalidInputError, NetworkError
+from maverick.misuse import refuse
 
 _PATIENCE = 10.0
 """Seconds that a connection may take."""
@@ -37,9 +38,7 @@ async def connect_to_temporal(
     """
     found = _ADDRESS.fullmatch(address)
     if found is None:
-        raise InvalidInputError(
-            "temporal: expected host:port, or temporal://host:port/namespace.", field="temporal"
-        )
+        refuse("temporal", "expected host:port, or temporal://host:port/namespace.")
     server = f"{found[1]}:{found[2] or _PORT}"
     namespace = found[3] or namespace or "default"
     try:

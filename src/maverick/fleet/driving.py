@@ -35,6 +35,7 @@ from maverick.fleet.workflows import AT_ONCE, DRIVE, Drive, DriveEnd, again
 from maverick.journal.records import ENDED, Approval, ApprovalStatus
 from maverick.loop import AgentDefinition, AgentResult, TerminateReason
 from maverick.loop.fingerprint import Fingerprint
+from maverick.misuse import refuse
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import Listener, log_failure
 from maverick.runtime.replay import load_beginning
@@ -266,7 +267,7 @@ class RunDriver:
         asked_of = request.inputs["run_id"] if request.fork else None
         # It may have been made since the fleet was asked for one.
         if found and (found.user_id != record.user_id or asked_of not in (None, found.forked_from)):
-            raise InvalidInputError(f"run_id: there is another run {record.run_id!r}.", field="run_id")
+            refuse("run_id", f"there is another run {record.run_id!r}.")
         if found is not None and found.status in ENDED:
             return False
         watched: dict[str, Any] = {"signal": signal, "on_activity": listener}

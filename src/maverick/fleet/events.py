@@ -16,7 +16,7 @@ from zlib import crc32
 
 from msgspec.structs import replace
 
-from maverick.exceptions import InvalidInputError, JournalError, RunNotFoundError
+from maverick.exceptions import JournalError, RunNotFoundError
 from maverick.fleet.live import LiveText
 from maverick.fleet.watching import Feed
 from maverick.journal import Journal, RunStatus
@@ -36,6 +36,7 @@ from maverick.loop.events import AgentActivityEvent, ContentChunk, RetrySchedule
 from maverick.loop.machine import AgentLoop
 from maverick.loop.result import RESUMABLE
 from maverick.loop.steps import CallModel, Finish
+from maverick.misuse import refuse
 
 _PATIENCE = 60.0
 """Seconds for which a watcher waits for a database that cannot be reached."""
@@ -167,9 +168,9 @@ class RunEvents:
             for event in reader.take(entry, following, goes_on=goes_on):
                 yield event
         if reader.taken < reader.begins.entries:
-            raise InvalidInputError(
-                f"after: the run {run_id!r} has no {reader.begins.entries} entries; it is another run's cursor.",
-                field="after",
+            refuse(
+                "after",
+                f"the run {run_id!r} has no {reader.begins.entries} entries; it is another run's cursor.",
             )
 
     async def _entries(
@@ -335,9 +336,7 @@ def _parse(run_id: str, cursor: str) -> Iterator[tuple[str, _Place]]:
     for number, text in enumerate(places):
         found = _PLACE.fullmatch(text)
         if found is None or (number == 0) is not (found[1] is None):
-            raise InvalidInputError(
-                f"after: expected a cursor of the events of {run_id!r}, such as '12-0'.", field="after"
-            )
+            refuse("after", f"expected a cursor of the events of {run_id!r}, such as '12-0'.")
         child, entries, events, *shown = found.groups()
         read = _Shown(*map(int, shown)) if shown[0] else _Shown()
         yield f"{run_id}/{child}" if child else run_id, _Place(int(entries), int(events), read)

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from maverick.exceptions import InvalidInputError, JournalDamagedError
 from maverick.journal.codec import encode_json, from_plain
+from maverick.misuse import refuse
 from maverick.model import Blob, Document, Image, Part
 from maverick.model.media import MAX_BYTES
 
@@ -80,10 +81,7 @@ class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ) -> RunRequest:
         """The request for a run with these inputs; raises InvalidInputError if they are not a dictionary."""
         if inputs is not None and not isinstance(inputs, Mapping):
-            raise InvalidInputError(
-                f"inputs: expected a dictionary, such as inputs={{'prompt': …}}, got {inputs!r}.",
-                field="inputs",
-            )
+            refuse("inputs", f"expected a dictionary, such as inputs={{'prompt': …}}, got {inputs!r}.")
         values = dict(inputs or {})
         parts = {name: value for name, value in values.items() if _has_parts(value)}
         plain = {name: value for name, value in values.items() if name not in parts}
@@ -108,14 +106,12 @@ class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
         try:
             payload = encode_json(self)
         except (TypeError, ValueError, RecursionError, OverflowError) as error:
-            raise InvalidInputError(
-                f"inputs: expected JSON values, text, images or documents ({error}).", field="inputs"
-            ) from error
+            refuse("inputs", f"expected JSON values, text, images or documents ({error}).", error)
         if len(payload) > _MOST_BYTES or sum(blob.size for blob in self.blobs) > MAX_BYTES:
-            raise InvalidInputError(
-                f"inputs: a run takes at most {_MOST_BYTES // 2**20} MB, and {MAX_BYTES // 2**20} MB of images and "
+            refuse(
+                "inputs",
+                f"a run takes at most {_MOST_BYTES // 2**20} MB, and {MAX_BYTES // 2**20} MB of images and "
                 "documents.",
-                field="inputs",
             )
         return payload
 

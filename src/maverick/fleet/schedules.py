@@ -32,6 +32,7 @@ from maverick.exceptions import InvalidInputError, NetworkError
 from maverick.fleet.client import Fleet
 from maverick.fleet.connection import reaching_temporal
 from maverick.fleet.request import DEFAULT_PRIORITY, check_agent, check_priority
+from maverick.misuse import refuse
 from maverick.runtime.event_log import log_failure
 
 BEGIN = "begin"
@@ -255,9 +256,7 @@ class Schedules:
 
 def _checked(name: str) -> str:
     if _NAME.fullmatch(name) is None:
-        raise InvalidInputError(
-            f"name: expected up to 100 letters, digits, '-', '_' and '.', got {name!r}.", field="name"
-        )
+        refuse("name", f"expected up to 100 letters, digits, '-', '_' and '.', got {name!r}.")
     return name
 
 
@@ -267,7 +266,7 @@ def _encoded(inputs: Mapping[str, Any]) -> bytes:
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError("inputs: expected JSON values.", field="inputs", cause=error) from error
     if len(encoded) > _LARGEST:
-        raise InvalidInputError("inputs: a schedule takes at most 1 MB.", field="inputs")
+        refuse("inputs", "a schedule takes at most 1 MB.")
     return encoded
 
 

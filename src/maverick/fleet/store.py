@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from maverick.exceptions import InvalidInputError
 from maverick.fleet.request import RunRequest
 from maverick.journal.damage import Row, read_approvals
 from maverick.journal.postgres.journal import PostgresJournal
 from maverick.journal.postgres.schema import FLEET_CHANNEL
 from maverick.journal.records import Approval
+from maverick.misuse import refuse
 
 
 class FleetState(StrEnum):
@@ -144,14 +144,12 @@ class FleetStore:
             # Both are compared as read: JSON changes some values, such as tuples.
             asked = RunRequest.decode(payload, run_id)
             if not found and await self._is_full(user_id):
-                raise InvalidInputError(
-                    f"user_id: {MAX_QUEUED_PER_USER:,} runs of this user wait already. Start more once some have ended.",
-                    field="user_id",
+                refuse(
+                    "user_id",
+                    f"{MAX_QUEUED_PER_USER:,} runs of this user wait already. Start more once some have ended.",
                 )
             if not found or not asked.is_same_as(RunRequest.decode(found[0]["request"], run_id)):
-                raise InvalidInputError(
-                    f"run_id: there is another run {run_id!r}. Choose another id.", field="run_id"
-                )
+                refuse("run_id", f"there is another run {run_id!r}. Choose another id.")
         return _record(found[0])
 
     async def _is_full(self, user_id: str | None) -> bool:

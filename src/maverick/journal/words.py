@@ -30,7 +30,7 @@ def words_for(content: str | Iterable[str | Part], by: str, at: float) -> Said:
     parts = parts_of(content)
     text = "\n".join(describe_part(part) for part in parts)
     if not all(isinstance(part, Text | Image | Document) for part in parts) or not text.strip():
-        raise InvalidInputError("content: expected text, images or documents to say.", field="content")
+        refuse("content", "expected text, images or documents to say.")
     said = Said(at=at, content=text, parts=() if isinstance(content, str) else parts, by=by)
     if len(text) > _MOST_TEXT or len(parts) > _MOST_PARTS or sum(b.size for b in blobs_in(said)) > MAX_BYTES:
         refuse(

@@ -217,4 +217,4 @@ def _role(value: str) -> Role:
         return Role(value)
     except ValueError as error:
         choices = ", ".join(repr(role.value) for role in Role)
-        raise InvalidInputError(f"role: expected one of {choices}, got {value!r}.", field="role") from error
+        refuse("role", f"expected one of {choices}, got {value!r}.", error)

@@ -15,6 +15,7 @@ from maverick.exceptions import AgentError, CassetteMissError, InvalidInputError
 from maverick.journal.export import read_recording
 from maverick.journal.playback import Delta, Json, Playback, RecordedExchange, plain_request
 from maverick.journal.recording import Existing, RecordingWriter
+from maverick.misuse import refuse
 from maverick.model import LLMClient, ModelInfo, Request, Response, StreamItem, TextDelta, ThinkingDelta
 from maverick.model.client import UNKNOWN_MODEL
 from maverick.model.message import Opaque
@@ -75,10 +76,7 @@ class RecordingClient(ClientWrapper):
     def __init__(self, client: LLMClient, path: str | Path, *, existing: Existing = "refuse") -> None:
         super().__init__(client)
         if existing not in ("refuse", "append", "replace", "reuse"):
-            raise InvalidInputError(
-                f"existing: expected 'refuse', 'append', 'replace' or 'reuse', got {existing!r}.",
-                field="existing",
-            )
+            refuse("existing", f"expected 'refuse', 'append', 'replace' or 'reuse', got {existing!r}.")
         path = Path(path)
         self._known = None
         if existing == "reuse" and path.exists():

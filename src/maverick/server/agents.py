@@ -60,7 +60,7 @@ class Agents:
             else:
                 self.journal = answerer.journal
         if not self._all:
-            raise InvalidInputError("agents: expected at least one agent to serve.", field="agents")
+            refuse("agents", "expected at least one agent to serve.")
         self.default = next(iter(self._all))
         """The name of the first."""
 

@@ -13,7 +13,6 @@ from fastapi.staticfiles import StaticFiles
 import maverick
 from maverick.chat import AgentRunner, Database
 from maverick.chat.host_check import HostCheck
-from maverick.exceptions import InvalidInputError
 from maverick.journal import Journal, SqliteJournal
 from maverick.loop import AgentDefinition
 from maverick.misuse import refuse
@@ -87,7 +86,7 @@ def create_app(
     """
     limits = limits or ServerLimits()
     if verifier is not None and authenticate is not None:
-        raise InvalidInputError("authenticate: give this or a verifier, not both.", field="authenticate")
+        refuse("authenticate", "give this or a verifier, not both.")
     journal = journal or _journal_of(executor) or (None if fleet is None else fleet.journal)
     served = Agents(_answerers(runner, agents, journal, executor))
     is_given = database is not None
@@ -143,7 +142,7 @@ def _answerers(
     if runner is not None:
         yield TaskChat(runner)
     if isinstance(agents, AgentDefinition):
-        raise InvalidInputError(f"agents: expected a list. Write agents=[{agents.name}].", field="agents")
+        refuse("agents", f"expected a list. Write agents=[{agents.name}].")
     for agent in agents:
         if journal is None:
             refuse(

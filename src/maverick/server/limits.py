@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
 
-from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 from maverick.server.errors import RequestRefusedError, too_many
 
 _REMEMBERED = 10_000
@@ -58,7 +58,7 @@ class ServerLimits:
         may_be_zero = {"attachment_bytes", "spend_usd_per_day", "answer_usd"}
         for name in (field.name for field in fields(self)):
             if name not in may_be_zero and getattr(self, name) < 1:
-                raise InvalidInputError(f"{name}: expected at least 1.", field=name)
+                refuse(name, "expected at least 1.")
 
 
 class RateLimiter:

@@ -17,7 +17,8 @@ from sqlalchemy import Connection, text
 
 from maverick.chat.database import SessionFactory, owned_session
 from maverick.config.own_files import own_folder
-from maverick.exceptions import ConfigError, InvalidInputError
+from maverick.exceptions import ConfigError
+from maverick.misuse import refuse
 from maverick.server.errors import unauthorized
 from maverick.tools.threads import run_in_thread
 
@@ -65,7 +66,7 @@ class TokenSigner:
 
     def __init__(self, secret: bytes, *, lifetime: float = LIFETIME) -> None:
         if len(secret) < 32:
-            raise InvalidInputError("secret: expected at least 32 random bytes.", field="secret")
+            refuse("secret", "expected at least 32 random bytes.")
         self._secret = secret
         self._claims = lru_cache(_MOST_KEPT)(self._decode)  # a signature need not be checked again
         self.lifetime = lifetime

@@ -311,13 +311,13 @@ def _path(cwd: str) -> Path:
 def _folder(cwd: str) -> Path:
     folder = _path(cwd)
     if not folder.is_absolute() or not folder.is_dir():
-        raise InvalidInputError(f"cwd: expected the absolute path of a folder, got {cwd!r}.", field="cwd")
+        refuse("cwd", f"expected the absolute path of a folder, got {cwd!r}.")
     return folder
 
 
 def _handed(servers: Sequence[Any]) -> Iterator[HandedServer]:
     if len(servers) > _MOST_SERVERS:
-        raise InvalidInputError(f"mcpServers: at most {_MOST_SERVERS} are taken.", field="mcpServers")
+        refuse("mcpServers", f"at most {_MOST_SERVERS} are taken.")
     taken: set[str] = set()
     for server in servers:
         name = re.sub(r"[^A-Za-z0-9]+", "-", server.name).strip("-") or "server"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maverick.exceptions import CLINotFoundError, InvalidInputError, describe_unknown
+from maverick.misuse import refuse
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions
@@ -102,7 +103,7 @@ def check_numbers(**given: Any) -> None:
             continue
         if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not value > 0:
             what = "a whole number" if whole else "a number"
-            raise InvalidInputError(f"{name}: expected {what} above 0, got {value!r}.", field=name)
+            refuse(name, f"expected {what} above 0, got {value!r}.")
 
 
 def built_in(tools: Iterable[str]) -> list[str]:

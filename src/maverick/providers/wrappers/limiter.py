@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from maverick.exceptions import InvalidInputError
+from maverick.misuse import refuse
 from maverick.model import LLMClient, Request, Response, StreamItem, Usage
 from maverick.model.message import describe_part
 from maverick.providers.client import PROVIDER_LIMITS, ClientWrapper, open_stream
@@ -309,4 +309,4 @@ def estimate_tokens(request: Request) -> int:
 
 def _check_limit(name: str, limit: int | None) -> None:
     if limit is not None and limit < 1:
-        raise InvalidInputError(f"{name}: expected 1 or more, or None for no limit, got {limit}.", field=name)
+        refuse(name, f"expected 1 or more, or None for no limit, got {limit}.")

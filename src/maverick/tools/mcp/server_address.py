@@ -70,7 +70,7 @@ class ServerAddress:
         if bool(self.command) == bool(self.url):
             raise InvalidInputError("An MCP server has either a command or a url.", field="command")
         if self.url and not self.url.startswith(("http://", "https://")):
-            raise InvalidInputError("url: expected an http:// or https:// address.", field="url")
+            refuse("url", "expected an http:// or https:// address.")
 
     def with_credentials(
         self, *, env: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None

@@ -227,7 +227,7 @@ def _own_permissions(home: Path | None) -> dict[str, Any]:
 
 def _rules(field: str, texts: Iterable[str]) -> tuple[Rule, ...]:
     if isinstance(texts, str):
-        raise InvalidInputError(f"{field}: expected a list of rules, got {texts!r}.", field=field)
+        refuse(field, f"expected a list of rules, got {texts!r}.")
     return tuple(Rule(text) for text in texts)
 
 
