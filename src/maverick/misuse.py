@@ -50,10 +50,7 @@ def load_on_use(
 ) -> Callable[[str], object]:
     """A package's ``__getattr__``, which imports a name from its module when it is first used.
 
-    Args:
-        package: The package.
-        homes: The module of each name.
-        needs: Opened around the import, to say which extra is missing.
+    ``homes`` is the module of each name; ``needs`` is opened around the import, to say which extra is missing.
     """
 
     def load(name: str) -> object:
@@ -95,11 +92,8 @@ def explain_arguments(
 ) -> None:
     """Make a method say what it takes when it is called with wrong arguments, in place of Python's own words.
 
-    Args:
-        owner: The class.
-        method: The method.
-        shown: What to call it in the message; by default as Python does.
-        hint: What to write in place of an unknown argument; an empty text if that is not known.
+    The message calls it what is ``shown``, by default as Python does. The ``hint`` says what to write in place of an
+    unknown argument; it is empty if that is not known.
     """
     called = shown or (owner.__name__ if method == "__init__" else f"{owner.__name__}.{method}")
     setattr(owner, method, _checked(getattr(owner, method), called, hint, 1))

@@ -32,12 +32,7 @@ class TaskAgent(MaverickAgent):
 
     @abstractmethod
     async def prompt(self, context: AgentContext, inputs: Mapping[str, Any]) -> str:
-        """The prompt.
-
-        Args:
-            context: Where it works.
-            inputs: The values of its inputs.
-        """
+        """The prompt."""
 
     async def execute(self, context: AgentContext) -> AgentResult[Any]:
         """Do the work; errors are in the result."""

@@ -56,13 +56,7 @@ _SMALL_TALK = (Kind.GREETING, Kind.THANKS, Kind.GOODBYE, Kind.HELP)
 
 
 class Asked:
-    """What a user's message asks for, as far as it can be told without a model.
-
-    Args:
-        said: The message.
-        history: The conversation before it.
-        tasks: The user's tasks.
-    """
+    """What a user's message asks for, as far as it can be told without a model."""
 
     def __init__(self, said: str, history: Sequence[Message], tasks: Sequence[Task]) -> None:
         self._said = said

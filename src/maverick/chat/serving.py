@@ -31,12 +31,7 @@ _LONGEST_KEY = 200
 
 
 async def serve_stdio(tools: MCPToolServer, user_id: str) -> None:
-    """Serve the tools to the program that started this process, until it closes the connection.
-
-    Args:
-        tools: The task tools.
-        user_id: The user whose tasks they are.
-    """
+    """Serve a user's task tools to the program that started this process, until it closes the connection."""
 
     def find_caller(context: RequestContext) -> Caller:
         return Caller(user_id, _key(context))

@@ -44,13 +44,7 @@ _DIVIDER = "~~~"
 
 
 class SentenceFilter:
-    """Decides which of a run's words the user gets.
-
-    Args:
-        said: The user's message.
-        history: The conversation before it.
-        tasks: The user's tasks.
-    """
+    """Decides which of a run's words the user gets."""
 
     def __init__(self, said: str, history: Sequence[Message] = (), tasks: Sequence[Task] = ()) -> None:
         self.tasks = tasks

@@ -111,13 +111,7 @@ class MCPToolServer:
 
 
 class ChatTool:
-    """A task tool of an agent, which acts for the user of its run.
-
-    Args:
-        tool: The tool.
-        server: What does it.
-        conversation: Returns the id of the conversation that a call is made in.
-    """
+    """A task tool of an agent, which acts for the user of its run."""
 
     def __init__(self, tool: TaskTool[Any], server: MCPToolServer, conversation: Callable[[], str]) -> None:
         self.name = tool.name

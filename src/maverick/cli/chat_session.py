@@ -32,12 +32,8 @@ if TYPE_CHECKING:
 class ChatSession:
     """A person's conversation with the task assistant.
 
-    Args:
-        client: The model; it is closed with the conversation.
-        model: The ``provider:model`` to ask it for.
-        database: Where tasks and conversations are kept; by default what is configured.
-        journal: Where runs are kept; by default what is configured.
-        user_id: The user; by default the one who is logged in.
+    Its client is closed with it. By default, tasks and runs are kept where the settings say, for the user who is
+    logged in.
     """
 
     def __init__(

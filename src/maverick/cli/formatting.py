@@ -43,13 +43,7 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
 
 
 def lay_out(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
-    """The lines of a table, its titles first, none of them wider than ``width``.
-
-    Args:
-        columns: Its columns.
-        rows: The cells, row by row; leading spaces are kept, so that rows can be indented.
-        width: How many characters a line may have.
-    """
+    """The lines of a table, its titles first, none wider than ``width``; a cell keeps the spaces it begins with."""
     lines = [[column.title for column in columns], *([_cell(text, width) for text in row] for row in rows)]
     widths = [max(map(width_of, cells)) for cells in zip(*lines, strict=True)]
     widths = _shrunk(widths, columns, width)

@@ -42,11 +42,7 @@ class CommandParser(argparse.ArgumentParser):
         is any number, ``+`` at least one), and ``--attach FILE...`` may be given several times. A word in lower case is
         the name of the value.
 
-        Args:
-            usage: What to add.
-            text: Its help.
-            to: The group it belongs to.
-            settings: More of what :meth:`argparse.ArgumentParser.add_argument` takes.
+        ``to`` is the group it belongs to, and ``settings`` are more of what ``add_argument()`` of argparse takes.
         """
         words = usage.split()
         value = words.pop() if words[-1].isupper() else ""

@@ -171,15 +171,7 @@ def _named(agents: Sequence[ServedAgent]) -> str:
 
 
 class _Server(uvicorn.Server):
-    """A server that says where it is once it can be reached.
-
-    Args:
-        app: What to serve.
-        config: How to serve it, and where.
-        opens_browser: Whether to open the page.
-        closes: What is closed at the end.
-        local: Signs the person in whose machine it is, if no one else is served.
-    """
+    """A server that says where it is once it can be reached."""
 
     def __init__(
         self,

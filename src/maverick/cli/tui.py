@@ -106,14 +106,7 @@ def _quit_on_signals(app: MaverickApp) -> list[signal.Signals]:
 class CommandLineBackend:
     """The user's own agents, settings and journal.
 
-    Args:
-        config: The user's settings.
-        journal: Where runs are kept.
-        named: The agent that was named on the command line.
-        source: What it was named by there: its name, or its file.
-        model: The model to use in place of each agent's own.
-        mode: What agents may do without asking.
-        mcp: MCP servers whose tools agents get beside their own.
+    ``source`` is what the agent was named by on the command line: its name, or its file.
     """
 
     def __init__(

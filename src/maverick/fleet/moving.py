@@ -29,10 +29,7 @@ def place_of(fleet: Fleet) -> str:
 async def move_in(fleet: Fleet, run_id: str, source: Journal | None = None) -> FleetRun:
     """Have a fleet continue a run. Whoever drives it elsewhere can no longer write to it.
 
-    Args:
-        fleet: The fleet.
-        run_id: The run.
-        source: The journal that has it, if that is not the fleet's.
+    The ``source`` is the journal that has it, if that is not the fleet's.
 
     Raises:
         RunNotFoundError: There is no such run.
@@ -58,11 +55,8 @@ async def move_out(fleet: Fleet, run_id: str, target: Journal | None = None, pla
 
     Its worker hands it over first. If that takes too long, the run is taken away from it.
 
-    Args:
-        fleet: The fleet.
-        run_id: The run.
-        target: The journal to move it to, if that is not the fleet's.
-        place: What that one is called, without passwords.
+    The ``target`` is the journal to move it to, if that is not the fleet's, and ``place`` what it is called, without
+    passwords.
 
     Raises:
         RunNotFoundError: The journal of the fleet has no such run.

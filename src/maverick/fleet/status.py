@@ -41,12 +41,7 @@ class Overview(Struct, frozen=True, kw_only=True):
 
 
 async def fleet_overview(fleet: Fleet, limit: int = 100) -> Overview:
-    """What a fleet is doing.
-
-    Args:
-        fleet: The fleet.
-        limit: How many of the runs that have not ended are listed.
-    """
+    """What a fleet is doing, with as many of its open runs as the limit allows."""
     database = fleet.journal.database
     workers = await database.fetch(
         "SELECT worker AS name, host, version, queues, capacity, extract(epoch FROM began_at)::float8 AS began_at, "

@@ -90,10 +90,7 @@ class ApprovalStore(ABC):
     ) -> bool:
         """Replace a request by its new state, if its status still is the expected one; says whether it was.
 
-        Args:
-            approval: The new state.
-            expected: The status it has to have until now.
-            lease: The right to write the run, if the run itself does this: it has to hold in the same transaction.
+        If the run itself does this, its lease has to hold in the same transaction.
 
         Raises:
             LeaseLostError: Another process has claimed the run.

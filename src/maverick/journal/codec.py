@@ -139,9 +139,7 @@ def decode_approval(payload: bytes) -> Approval:
 def encode_json(value: object, *, sort: bool = False) -> bytes:
     """Any value as JSON; a lone surrogate is written as its escape, which is all that JSON has for it.
 
-    Args:
-        value: The value.
-        sort: Whether equal values are to have equal JSON, whatever the order of their keys.
+    With ``sort``, equal values have equal JSON, whatever the order of their keys.
     """
     try:
         return (_sorting_encoder if sort else _encoder).encode(value)

@@ -37,11 +37,7 @@ async def compare_runs(
 
     Tool calls that ran in parallel are compared call by call, whatever order they finished in.
 
-    Args:
-        journal: The journal of the one, and of the other too unless it has its own.
-        one: The one run's id.
-        other: The other run's id.
-        other_journal: The journal of the other run.
+    Both are in the same journal, unless there is another one.
 
     Raises:
         RunNotFoundError: There is no such run.

@@ -37,11 +37,7 @@ class _Beginning(Struct, frozen=True):
 
 
 class ConversationList:
-    """The newest conversations of a journal.
-
-    Args:
-        journal: Where their runs are kept.
-    """
+    """The newest conversations of a journal."""
 
     def __init__(self, journal: Journal) -> None:
         self.conversations: Sequence[ConversationEntry] = ()

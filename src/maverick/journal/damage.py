@@ -48,13 +48,7 @@ def damaged_run(run_id: str, readable: int, why: str, cause: Exception | None = 
 
 
 def damaged_blob(blob: Blob, run_id: str, state: str) -> JournalDamagedError:
-    """The error for an image or document whose bytes cannot be read.
-
-    Args:
-        blob: What the entries have of it.
-        run_id: The run, if it is known.
-        state: What the bytes are: ``missing`` or ``damaged``.
-    """
+    """The error for an image or document whose bytes are ``missing`` or ``damaged``."""
     about = f"The run {run_id!r} is damaged: the" if run_id else "The"
     return JournalDamagedError(
         f"{about} content of an image or document is {state} (sha256 {blob.sha256}). {_ADVICE}", run_id=run_id

@@ -83,12 +83,7 @@ class RecordingWriter:
     ) -> None:
         """Write a request and its answer; ``None`` if the caller stopped reading it.
 
-        Args:
-            request: The request.
-            asked: The request as :func:`~maverick.journal.playback.plain_request` makes it.
-            info: What the client knows of the model.
-            answer: The answer.
-            deltas: The pieces in which it was streamed.
+        ``asked`` is the request as :func:`~maverick.journal.playback.plain_request` makes it.
         """
         run = next((run for run in self._open if run.take(asked)), None)
         if run is None:

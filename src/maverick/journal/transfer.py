@@ -34,11 +34,7 @@ async def move_run(source: Journal, run_id: str, target: Journal, place: str) ->
 
     Whoever drives the run can no longer write to it. A move that was interrupted is finished, one that is done stays done.
 
-    Args:
-        source: The journal that has it.
-        run_id: The run.
-        target: The journal to move it to.
-        place: What the target is called, for whoever looks for the run in the source; without passwords.
+    ``place`` is what the target is called, for whoever looks for the run in the source; without passwords.
 
     Raises:
         RunNotFoundError: The source has no such run.

@@ -71,9 +71,7 @@ class RequestTimeout:
     The time counts while the request is under way, not while it waits to be sent. As with :func:`asyncio.timeout`, the
     task is cancelled, and a cancellation by others stays one.
 
-    Args:
-        seconds: How long the call may take.
-        on_waiting: Called with true when the request begins to wait to be sent, and with false when it has waited.
+    ``on_waiting`` is called with true when the request begins to wait to be sent, and with false when it has waited.
     """
 
     __slots__ = (

@@ -193,10 +193,6 @@ class Grants:
     reason (a rule of the permissions, a file that other programs run) is asked about again. What holds for the project
     is kept in the person's own folder, never in the project.
 
-    Args:
-        folder: The folder the agent works in.
-        home: The person's home; by default, theirs.
-
     Raises:
         ConfigError: The file with what was allowed does not hold that.
     """

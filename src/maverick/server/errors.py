@@ -55,15 +55,7 @@ class RefusalBody(BaseModel):
 
 
 class RequestRefusedError(AgentError, kind=ErrorKind.INVALID):
-    """A request is refused.
-
-    Args:
-        status: The HTTP status.
-        code: The code for programs.
-        message: What happened and what to do next.
-        headers: Headers that belong to the status, such as ``Retry-After``.
-        fields: The fields that are wrong, if known.
-    """
+    """A request is refused, with a code for programs, a message for people, and the fields that are wrong, if known."""
 
     def __init__(
         self,

@@ -127,10 +127,8 @@ class Backend(Protocol):
     ) -> AbstractAsyncContextManager[AgentExecutor]:
         """An executor for an agent, for the length of an ``async with`` block.
 
-        Args:
-            definition: The agent.
-            approve: Asks the user about a tool call; without it, the run waits in its journal.
-            on_output: Called with the output of the agent's commands while they run.
+        Without ``approve``, which asks the user about a tool call, the run waits in its journal. ``on_output`` gets what
+        the agent's commands write while they run.
         """
         ...
 

@@ -47,13 +47,7 @@ GRACE = 0.7
 class ConversationApp(App[None]):
     """Agents, conversations and their runs.
 
-    Args:
-        backend: Where agents, the journal and executors come from.
-        agent: The agent to begin with.
-        clock: The time, in seconds since the epoch.
-        new_id: Makes the ids of runs.
-        grace: For how many seconds no key was pressed before one that answers a question, since the user may be typing
-            when it appears.
+    A key answers a question only after ``grace`` seconds without one, since the user may be typing when it appears.
     """
 
     CSS_PATH = "maverick.tcss"

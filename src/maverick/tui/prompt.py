@@ -26,15 +26,7 @@ def quiet_input(**options: Any) -> Input:
 
 
 class PromptBox(TextArea):
-    """A text of a few lines: Enter sends it, pasted lines stay lines.
-
-    Args:
-        text: The text to begin with.
-        placeholder: A hint that is shown while the box is empty.
-        id: Its id on the screen.
-        may_be_empty: Whether an empty text is sent too.
-        completions: Where completions are shown, if there are any.
-    """
+    """A text of a few lines: Enter sends it, pasted lines stay lines."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(PROMPT)
 

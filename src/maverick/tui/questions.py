@@ -37,14 +37,7 @@ Ask: TypeAlias = Callable[[Question], Awaitable[Answer | None]]
 
 
 class Approvals:
-    """The approvals of a conversation's tool calls.
-
-    Args:
-        backend: Where the journal and the folder are.
-        agent: The agent of the conversation.
-        ask: Asks the user.
-        grants: Returns what the user has allowed without being asked again.
-    """
+    """The approvals of a conversation's tool calls."""
 
     def __init__(self, backend: Backend, agent: str, ask: Ask, grants: Callable[[], Grants]) -> None:
         self._backend = backend

@@ -83,15 +83,7 @@ class _Turn:
 
 
 class EditorSession:
-    """A conversation that an editor shows.
-
-    Args:
-        served: What the command was started with.
-        client: The editor.
-        conversation: The conversation so far.
-        folder: The folder it is about.
-        servers: The MCP servers that the editor hands over.
-    """
+    """A conversation that an editor shows."""
 
     def __init__(
         self,

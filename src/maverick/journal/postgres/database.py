@@ -205,12 +205,7 @@ class PostgresDatabase:
             await self._close_pool(pool)
 
     def error(self, failed: str, cause: Exception) -> JournalError:
-        """The error a caller gets.
-
-        Args:
-            failed: What became of it, such as ``could not be read``.
-            cause: What was raised.
-        """
+        """The error a caller gets."""
         message = f"The journal {self._name!r} {failed}: {said(cause)}. {_advice(cause)}".rstrip()
         if isinstance(cause, _DAMAGE):
             return JournalDamagedError(message, cause=cause)

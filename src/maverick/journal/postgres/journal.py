@@ -138,12 +138,7 @@ _LOST = "was lost in a tool's transaction, of which nothing has happened"
 
 
 class PostgresTransaction(Transaction):
-    """Statements of one tool call, and its entry, in one transaction.
-
-    Args:
-        database: Where.
-        lease: The right to write the run.
-    """
+    """Statements of one tool call, and its entry, in one transaction."""
 
     def __init__(self, database: PostgresDatabase, lease: Lease) -> None:
         self._database = database

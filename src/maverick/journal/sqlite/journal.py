@@ -117,11 +117,7 @@ _LOOK_EVERY = 100_000
 class SqliteTransaction(Transaction):
     """Statements of one tool call, and its entry, in one transaction.
 
-    Args:
-        connect: Opens a connection; called in a thread, when the tool first uses it.
-        lock: Held by the current writer of this process.
-        lease: The right to write the run.
-        seconds: How long it may hold the file.
+    It connects in a thread, when the tool first uses it. The lock is held by the current writer of this process.
     """
 
     def __init__(

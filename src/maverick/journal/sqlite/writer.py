@@ -142,10 +142,7 @@ _Jobs = queue.SimpleQueue[PendingWrite[Any] | None]
 class SqliteWriter:
     """Runs writes on one connection, in one thread, many to a transaction.
 
-    Args:
-        connect: Opens the connection; called in the thread.
-        lock: Held by the current writer of this process.
-        path: The file, for error messages.
+    The lock is held by the current writer of this process.
     """
 
     def __init__(self, connect: Callable[[], sqlite3.Connection], lock: WriteLock, path: str) -> None:

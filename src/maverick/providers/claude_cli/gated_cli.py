@@ -100,10 +100,7 @@ class WaitingCalls(defaultdict[str, WaitingCall]):
 class GatedCli(CliSession):
     """A CLI behind the gates, for one conversation after the other.
 
-    Args:
-        settings: How the CLI is set up.
-        request: The request that the conversation begins with.
-        transcript: What was said before it, if anything was; such a CLI is used for no other conversation.
+    One with a transcript, of what was said before, is used for no other conversation.
     """
 
     def __init__(self, settings: CliSettings, request: Request, transcript: Path | None = None) -> None:

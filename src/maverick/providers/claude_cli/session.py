@@ -37,11 +37,7 @@ _closing: set[asyncio.Task[None]] = set()
 
 
 class CliSession:
-    """A CLI that is started with the first prompt and keeps the conversation until :meth:`forget`.
-
-    Args:
-        options: The SDK's options; :func:`~maverick.providers.claude_cli.build_options` makes them.
-    """
+    """A CLI that is started with the first prompt and keeps the conversation until :meth:`forget`."""
 
     def __init__(self, options: ClaudeAgentOptions) -> None:
         self.options = options

@@ -55,11 +55,7 @@ _message = msgspec.json.Decoder(dict[str, Any])
 
 
 class SupervisedTransport(Transport):
-    """A CLI for one client of the SDK.
-
-    Args:
-        options: What the client was made with.
-    """
+    """A CLI for one client of the SDK."""
 
     def __init__(self, options: ClaudeAgentOptions) -> None:
         self._options = options

@@ -48,11 +48,6 @@ class AiohttpTransport:
     It opens on first use and keeps one pool of connections per event loop, without a limit on their number: how
     many requests run at once is the caller's to decide. Proxies are those of the environment (``HTTPS_PROXY``,
     ``HTTP_PROXY``, ``ALL_PROXY``, ``NO_PROXY``) at the time a pool first meets a host.
-
-    Args:
-        timeouts: How long to wait.
-        tls: TLS settings, for a private certificate authority or client certificates.
-        max_answer_bytes: The most that is read of one answer.
     """
 
     def __init__(

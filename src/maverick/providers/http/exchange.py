@@ -149,9 +149,6 @@ class KeyFilter:
 
     The end of a text that may become the key is held back until what follows says that it does not. If the answer breaks
     off there, it is not told at all.
-
-    Args:
-        exchange: What is known of the answer.
     """
 
     __slots__ = ("_held", "_kind", "_secret")
@@ -213,11 +210,7 @@ def complete_response(
 
 
 class StreamAccumulator(ABC):
-    """Puts an answer together from the events of a stream; each wire has its own.
-
-    Args:
-        exchange: What is known of the answer.
-    """
+    """Puts an answer together from the events of a stream; each wire has its own."""
 
     __slots__ = ("_exchange", "_kept_bytes", "argument_bytes", "response")
 

@@ -52,12 +52,7 @@ class Timeouts(Struct, frozen=True):
 
 
 class ContentTimer:
-    """The time until there has to be content of an answer. It counts while something is waited for, and only then.
-
-    Args:
-        host: The host that was asked.
-        timeouts: How long to wait.
-    """
+    """The time until there has to be content of an answer. It counts while something is waited for, and only then."""
 
     __slots__ = ("_has_content", "_left", "_timeouts", "host")
 

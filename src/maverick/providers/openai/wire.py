@@ -153,9 +153,7 @@ def counts(sent: int | None, received: int | None, cached: CachedTokens | None) 
 class RequestEncoder(ABC):
     """Encodes requests for one of the APIs.
 
-    Args:
-        max_tokens: The most tokens of an answer when a request does not say; 0 leaves it to the server.
-        extra: Fields to add to every request, as the API names them.
+    ``max_tokens`` is for requests that do not say, and 0 leaves it to the server.
     """
 
     def __init__(self, *, max_tokens: int = 0, extra: Mapping[str, Any] | None = None) -> None:
