@@ -23,7 +23,9 @@ from typing import Any
 from zlib import crc32
 
 _FIXED = ("PYTHON", "LC_", "LANG", "LD_")
-"""How the names of those variables begin."""
+"""How the names of the variables begin that are read as Python starts."""
+_READ_LATER = ("PYTHONPATH", "PYTHON_KEYRING_BACKEND")
+"""Those that are obeyed later too."""
 
 
 class Program(subprocess.Popen[Any]):
@@ -179,8 +181,8 @@ class _Forker:
 
 
 def _fixed(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The variables that are read as Python starts, but for the one that is obeyed later too."""
-    names = (name for name in environment if name.startswith(_FIXED) and name != "PYTHONPATH")
+    """The variables that are read as Python starts, and never again."""
+    names = (name for name in environment if name.startswith(_FIXED) and name not in _READ_LATER)
     return tuple((name, environment[name]) for name in sorted(names))
 
 

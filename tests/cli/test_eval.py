@@ -7,12 +7,12 @@ import os
 import re
 import signal
 import subprocess
-import sys
 
 import pytest
 
 from cli.command import PATIENCE, Terminal, environment
 from cli.folder import Folder
+from warm_start import Maverick
 
 AGENT = """
     from maverick import AgentDefinition, AgentExecutor, PromptConfig, ToolConfig, tool
@@ -143,8 +143,8 @@ def test_a_budget_that_is_spent_stops_the_rest(weather: Folder) -> None:
 @pytest.mark.requirement("EVAL-STOP")
 def test_ctrl_c_keeps_what_is_done(weather: Folder) -> None:
     weather.write("weather.py", AGENT.replace('"Lyon"}', '"forever"}'))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "maverick", "eval", "weather.py", "--concurrency", "1"],
+    process = Maverick(
+        *("eval", "weather.py", "--concurrency", "1"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

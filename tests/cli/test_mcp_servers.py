@@ -14,6 +14,7 @@ from canary import CANARY
 from cli.command import PATIENCE, environment
 from cli.folder import Folder
 from cli.shop import Shop, own_servers, project_servers
+from warm_start import Maverick
 
 OPEN = ("--mode", "yolo", "--model", "offline:")
 CLERK = """
@@ -156,8 +157,8 @@ def test_a_server_that_will_not_go_ends_with_the_command_whatever_ends_that(
     own_servers(folder, shop=shop.settings())
     folder.write("clerk.py", "from cli.office_agents import clerk\n")
     words = ["run", "clerk.py", "-p", "ring Ana", "--mcp", "shop", "--mode", "yolo"]
-    with subprocess.Popen(  # noqa: S603 - our own command
-        [sys.executable, "-m", "maverick", *words],
+    with Maverick(
+        *words,
         cwd=folder.path,
         env=environment(folder.path, PYTHONPATH=":".join(sys.path)),
         stdin=subprocess.DEVNULL,
