@@ -37,7 +37,7 @@ from maverick.agents import (
 from maverick.agents.class_executor import ClassExecutor, define_class
 from maverick.agents.context import NO_BRANCH
 from maverick.config import AgentConfig, MaverickConfig
-from maverick.exceptions import LimitExceededError, OutputValidationError
+from maverick.exceptions import AuthenticationError, LimitExceededError, OutputValidationError
 from wire.claude_answers import Answer, text
 from wire.claude_server import Served
 from wire.openai_server import OpenAIServer
@@ -419,6 +419,25 @@ async def test_the_settings_of_the_context_say_where_claude_is_and_with_which_ke
     assert result.success, result.error
     assert api.received[0].headers["x-api-key"] == CANARY
     assert CANARY not in repr(result)
+
+
+@pytest.mark.requirement("P9-CANARY")
+async def test_a_key_that_the_api_repeats_is_in_no_error_whole_or_in_pieces(
+    api: CliApi, greeter: Greeter, kept_env: dict[str, str], folder: Path
+) -> None:
+    async def refuse(served: Served) -> web.StreamResponse:
+        key = served.request.headers["x-api-key"]
+        said = f"bad key {key}, {key[:20]} {key[20:]}, {key[:25]}…"
+        return served.refuse(401, "authentication_error", said)
+
+    api.play(refuse)
+    elsewhere = {name: value for name, value in kept_env.items() if not name.startswith("ANTHROPIC")}
+    settings = context(folder, base_url=api.url, api_key=SecretStr(CANARY))
+
+    result = await Greeter.like(greeter, env=elsewhere).execute(settings)
+
+    assert isinstance(result.errors[0], AuthenticationError)
+    assert "bad key ***, *** ***, ***…" in str(result.error)
 
 
 @pytest.mark.requirement("CLI-CONTEXT", "CLASS-RUNS")

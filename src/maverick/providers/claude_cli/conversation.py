@@ -145,7 +145,7 @@ class Conversation:
                 return item.event
             case ResultMessage(is_error=True):
                 self._report(item)
-                raise result_error(item, error=self._fault)
+                raise result_error(item, error=self._fault, secrets=self._cli.secrets)
             case ResultMessage():
                 raise MalformedResponseError("The Claude CLI ended its turn without an answer. Try again.")
         raise item

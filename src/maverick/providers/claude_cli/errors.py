@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from maverick.exceptions import (
@@ -26,6 +26,7 @@ from maverick.exceptions import (
 from maverick.providers.claude.response import SERVICE
 from maverick.providers.claude_cli.options import sdk
 from maverick.providers.http.errors import ServiceError, status_error
+from maverick.providers.http.exchange import hide_secrets
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ResultMessage
@@ -55,16 +56,19 @@ _UNREACHABLE = (
 _NOT_AN_ANSWER = ("json", "stream ended without")
 
 
-def wrap_sdk_error(error: BaseException, *, cli_path: str | None = None, stderr: str = "") -> AgentError:
-    """Our error for one that the SDK or the CLI's process raised; one of ours is returned as it is."""
+def wrap_sdk_error(
+    error: BaseException, *, cli_path: str | None = None, stderr: str = "", secrets: Iterable[str] = ()
+) -> AgentError:
+    """Our error for one that the SDK or the CLI's process raised, without the secrets; one of ours is returned as it is."""
     if isinstance(error, AgentError):
         return error
-    module = sdk()
+    module, secrets = sdk(), tuple(secrets)
+    stderr = hide_secrets(stderr, secrets)
     from claude_agent_sdk._errors import MessageParseError  # the one error that the SDK does not show
 
     makers: list[tuple[type[Exception], Callable[[Any], AgentError]]] = [
         (module.CLINotFoundError, lambda missing: CLINotFoundError(cli_path=cli_path, cause=missing)),
-        (module.ResultError, lambda failed: result_error(failed.data, cause=failed)),
+        (module.ResultError, lambda failed: result_error(failed.data, cause=failed, secrets=secrets)),
         (module.ProcessError, lambda exited: _exited(exited, stderr)),
         (module.CLIJSONDecodeError, lambda garbled: _malformed(garbled.line, garbled)),
         (MessageParseError, lambda odd: _malformed(_raw(odd.data or {}), odd)),
@@ -82,12 +86,15 @@ def result_error(
     error: str = "",
     answer: str = "",
     cause: BaseException | None = None,
+    secrets: Iterable[str] = (),
 ) -> AgentError:
-    """The error for a run whose last message says that it failed."""
+    """The error for a run whose last message says that it failed, without the secrets: services quote keys."""
+    secrets = tuple(secrets)
     facts = result if isinstance(result, Mapping) else vars(result)
     said = " ".join(
         str(words) for words in [*(facts.get("errors") or []), facts.get("result")] if words
     ).strip()
+    said = hide_secrets(said, secrets)
     subtype = str(facts.get("subtype"))
     reason = str(facts.get("terminal_reason") or "")
     if subtype in _LIMITS:
@@ -95,7 +102,11 @@ def result_error(
     if reason.startswith("aborted"):
         return AbortedError("The run was stopped before it finished.", reason=reason, cause=cause)
     return api_error(
-        said, status=facts.get("api_error_status"), error=error, raw_response=_raw(facts), cause=cause
+        said,
+        status=facts.get("api_error_status"),
+        error=error,
+        raw_response=hide_secrets(_raw(facts), secrets),
+        cause=cause,
     )
 
 

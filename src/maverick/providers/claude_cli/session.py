@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maverick.exceptions import AgentError, ProcessError
+from maverick.model.secret_names import secrets_in
 from maverick.providers.claude_cli.errors import result_error, wrap_sdk_error
 from maverick.providers.claude_cli.options import sdk
 
@@ -55,6 +56,11 @@ class CliSession:
     def key_of(options: ClaudeAgentOptions) -> ClaudeAgentOptions:
         """The options with what they leave to this process: its folder, and its environment."""
         return replace(options, cwd=Path(options.cwd or "").absolute(), env={**os.environ, **options.env})
+
+    @property
+    def secrets(self) -> list[str]:
+        """The keys and other secrets in the CLI's environment, which no error may repeat."""
+        return list(secrets_in({**os.environ, **self.options.env}))
 
     @property
     def reusable(self) -> bool:
@@ -120,7 +126,7 @@ class CliSession:
                     self.busy = False
                     yield message
                     if message.is_error:
-                        raise result_error(message, error=failed, answer=answer)
+                        raise result_error(message, error=failed, answer=answer, secrets=self.secrets)
                     return
                 failed = getattr(message, "error", None) or failed
                 answer = _raw_answer(message) or answer
@@ -206,7 +212,9 @@ class CliSession:
     def _wrapped(self, error: Exception) -> AgentError:
         cli_path = self.options.cli_path
         stderr = "" if self._transport is None else self._transport.stderr
-        return wrap_sdk_error(error, cli_path=str(cli_path) if cli_path else None, stderr=stderr)
+        return wrap_sdk_error(
+            error, cli_path=str(cli_path) if cli_path else None, stderr=stderr, secrets=self.secrets
+        )
 
 
 async def _user_message(blocks: list[dict[str, Any]]) -> AsyncGenerator[dict[str, Any], None]:

@@ -92,16 +92,13 @@ class Exchange(Struct, frozen=True):
 
     def hide(self, text: str) -> str:
         """The text of an error without the key, and without pieces of it: services quote keys that they do not accept."""
-        for secret in self._hidden:
-            text = text.replace(secret, HIDDEN)
-            if len(secret) >= _SHORTEST_KEY:
-                text = _without_pieces(text, secret)
-        return text
+        return hide_secrets(text, (self.secret, *self.others))
 
     def excerpt(self, body: bytes) -> str:
         """The beginning of a body as one line of text, without the key."""
-        for secret in self._hidden:
-            body = body.replace(secret.encode(errors="replace"), HIDDEN.encode())
+        for secret in (self.secret, *self.others):
+            if len(secret) >= _SHORTEST_SECRET:
+                body = body.replace(secret.encode(errors="replace"), HIDDEN.encode())
         text = self.hide(" ".join(body[: 4 * _EXCERPT_CHARACTERS].decode("utf-8", "replace").split()))
         return text if len(text) <= _EXCERPT_CHARACTERS else text[:_EXCERPT_CHARACTERS] + "…"
 
@@ -138,10 +135,6 @@ class Exchange(Struct, frozen=True):
             else part
             for part in parts
         )
-
-    @property
-    def _hidden(self) -> list[str]:
-        return [secret for secret in (self.secret, *self.others) if len(secret) >= _SHORTEST_SECRET]
 
 
 class KeyFilter:
@@ -273,6 +266,16 @@ def _with_last_call_malformed(parts: tuple[Part, ...]) -> tuple[Part, ...]:
         return parts
     written = encode(last.arguments).decode()
     return (*parts[:-1], msgspec.structs.replace(last, arguments={}, malformed=written))
+
+
+def hide_secrets(text: str, secrets: Iterable[str]) -> str:
+    """The text of an error without these secrets, and without pieces of those that are as long as keys are."""
+    for secret in secrets:
+        if len(secret) >= _SHORTEST_SECRET:
+            text = text.replace(secret, HIDDEN)
+        if len(secret) >= _SHORTEST_KEY:
+            text = _without_pieces(text, secret)
+    return text
 
 
 def _without_pieces(text: str, secret: str) -> str:
