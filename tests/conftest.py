@@ -5,7 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Callable, Generator, Iterator
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -20,6 +23,8 @@ pytest_plugins = ["canary"]
 _MEMORY = "/dev/shm"  # noqa: S108 - pytest makes a folder of its own in it
 """Where to keep the tests' files: they are synced to a disk thousands of times, and no test depends on that."""
 _NEEDED = 8 << 30
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+"""The variables that say where the certificates are."""
 
 settings.register_profile("maverick", deadline=None)  # a busy machine is no failure
 settings.load_profile("maverick")
@@ -97,6 +102,22 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Genera
 def _no_network() -> Iterator[None]:
     """Nothing in the suite calls a live service; servers on this machine stay reachable."""
     with forbid_network():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _certificates_read_once() -> Iterator[None]:
+    """Read the certificates that all clients of an SDK trust for the first only: it takes longer than most tests."""
+    if "httpx2" not in sys.modules:  # no test that was collected has such a client
+        yield
+        return
+    make = import_module("httpcore2").default_ssl_context
+    read = cache(lambda _file, _folder, options: make(**dict(options)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "httpcore2.default_ssl_context",
+            lambda **options: read(*map(os.environ.get, _CERTIFICATES), tuple(options.items())),
+        )
         yield
 
 
