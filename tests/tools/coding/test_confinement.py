@@ -98,9 +98,10 @@ def test_no_path_leads_a_file_tool_out_of_its_workspace(tool: str, desk: Desk) -
             async with asyncio.timeout(PATIENCE):
                 return await desk.use(tool, path=path, **FILE_TOOLS[tool])
 
-        assert SECRET not in asyncio.run(use()).removeprefix(f"refused: {path}")
+        assert SECRET not in runner.run(use()).removeprefix(f"refused: {path}")
 
-    attempt()
+    with asyncio.Runner() as runner:
+        attempt()
     assert desk.outside() == before
 
 
