@@ -28,7 +28,7 @@ _REPEATED = pattern(
     rf"(?:^|,?\s+)(?:daily|(?:bi-?)?weekly|monthly|yearly|annually|(?:on )?(?:weekdays|weekends|(?:{_DAY})s)|(?:once|twice|{_COUNT} times) an? \w+"
     rf"|(?:every|each) (?:{_NTH})(?: (?:day )?of (?:the|each|every) month)?(?=\s*(?:$|[,.]|\bto\b))"
     rf"|(?:on )?(?:the (?:{_NTH}) of )?(?:every|each) (?:other |single |(?:{_NTH}) |(?:{_COUNT}) )?"
-    rf"(?:day|week|weekday|weekend|month|year|hour|morning|afternoon|evening|night|{_DAY}|{_SHORT_DAY})s?(?:(?:,| and|, and) (?:{_DAY}|{_SHORT_DAY})s?)*)(?=\s|,|$)"
+    rf"(?:day|week|weekday|weekend|month|year|hour|morning|afternoon|evening|night|{_DAY}|{_SHORT_DAY})s?(?:(?:,| and|, and) (?:{_DAY}|{_SHORT_DAY})s?)*(?: (?:morning|afternoon|evening|night)s?)?)(?=\s|,|$)"
 )
 _MONTHLY = pattern(rf"(?:the|every|each) (?P<number>{_NTH})\b(?! (?:{_DAY}|day(?! of)|week|month|year))")
 _NUMBER = rf"(?:{'|'.join(COUNTS)}|\d{{1,2}})"

@@ -56,6 +56,7 @@ _NOT_IN_TITLES = frozenset(
 """Words of those who ask for something, which are not in the titles that people give; a whole title in quotes may have them."""
 _COMMAND = pattern(
     r"^(?:show|list|display|insert|include|(?:make|create|start|enter|new) (?:an? )?(?:new )?(?:entry|item|note|one))\b"
+    r"|^(?:make|create|set|write|start|put|have|open)\b.*: |\bto do\b|\bfor me\b"
     r"|\b(?:put|add|write|note|jot|stick|pop|log|make|mark|get|keep) (?:that|it|this|them)\b|\b(?:every|each|only|all|now)$"
     r"|\b(?:two|three|four|five|six|few|couple of|\d) (?:\w+ )?(?:things|jobs|chores|errands|tasks)\b"
 )

@@ -242,6 +242,7 @@ look_up:        (do i have|have i got|is there|are there|what about|how about|an
 look_up:        (find|search|search for|look for|look up|where is|where's) {task}
 list:           [my ](tasks?|to-?dos?|list|to-?do list)[ (due|for|with|without) (?!.*(:| (-|–) )).+]
 list:           (show|list|display|view|see|print|read|give|tell|find)[ me][ all| again]\b.*
+list:           overdue|late|pending
 list:           (all|everything)[ [of ](my|the)][ {tasks}]
 list:           [remind me ](what|which|how many|when)\b.*
 list:           [is there |are there |is |are |do i have |have i [got ]|did i ](any|any ?thing|something)\b.*
@@ -251,7 +252,7 @@ add:            (put|pop|stick) [in |down |on ](?P<what>(?='|\"|“|‘).+)
 add_listed:     [(add|create|make|note|put|remind me|[i ]need|set[ up])\b ?]{what}
 add_several:    (two|three|four|five|six|\d|some|a few|several) (things|tasks|todos)[ to do][ (?P<when>(for|by|on) .+?)][ please] ?(:|,|-) ?(?P<what>.+)
 add:            [i('d like| would like| want| need) to ]{note}[ that][ i {must}]\b ?:? ?(?P<what>.*)
-add:            (make|set[ up]|start|open) (?P<what>[me ](a|an|another)\b.*\b(task|todo|to-do|reminder|entry|item)\b.+)
+add:            (make|set[ up]|start|open) (?P<what>[me ](a|an|another)\b.*\b(task|todo|to-do|to do|reminder|entry|item)\b.+)
 add:            have (a|another) [new ](task|reminder) {what}
 add:            something else (i|we) {must} do[ is][ to| ?:|,] {what}
 add:            [a |another ][new ](task|to-?do|to do|item|reminder) ?[:|,|-|called|named] ?{what}
