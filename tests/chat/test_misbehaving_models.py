@@ -251,6 +251,9 @@ async def test_what_is_neither_talk_nor_a_question_is_not_said_to_be_done(
         ("lösche das", "Ich habe das gelöscht."),
         ("danke", "Erledigt!"),
         ("did it work?", "Yes."),
+        ("add eggs", "Great! Anything else?"),
+        ("what's on my list?", "Nothing at all."),
+        ("is it saved?", "It is."),
         ("who are you?", "Two down, two to go."),
         ("what's the capital of France?", "Tu lista está vacía."),
     ],
@@ -403,3 +406,29 @@ async def test_beside_a_question_of_a_task_tool_only_what_other_tools_did_is_tol
 
     assert "Do you really want to delete 'greenhouse'?" in result.response
     assert (words in result.response) == kept
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+async def test_two_deletes_asked_for_again_and_again_are_both_confirmed(database: Database) -> None:
+    turn = calls(call("delete_task", task="greenhouse"), call("delete_task", task="buy milk"))
+    parlour = Parlour(database, client=ScriptedClient([turn, reply("x")] * 3))
+    parlour.add("greenhouse", "buy milk", "pay rent")
+
+    await parlour.say("delete the greenhouse and the milk")
+    first = await parlour.say("yes delete")
+    await parlour.say("yes delete")
+    await parlour.aclose()
+
+    assert "I've removed 'buy milk' from your tasks." in first.response
+    assert parlour.titles() == ["pay rent"]
+
+
+@pytest.mark.requirement("004-Q-IDS")
+@pytest.mark.parametrize("told", ["The id of 'buy milk' is 1.", "Its id is 5.", "Milk has the ID one."])
+async def test_an_id_is_not_told_even_if_it_is_asked_for(told: str, database: Database) -> None:
+    parlour = Parlour(database, client=ScriptedClient([reply(told)]))
+
+    result = await parlour.say("what's the id of milk?")
+    await parlour.aclose()
+
+    assert told not in result.response

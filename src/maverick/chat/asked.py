@@ -43,11 +43,16 @@ _PAST = re.compile(r"\S+(?: \S+)? (?:was|were)\b")
 _CONSENT = re.compile(
     r"(?:(?:oh|well|and|hm+|please)[, ]+)*(?:yes|yep|yeah|yup|sure|ok(?:ay)?|do (?:it|that|so|them)|go ahead|please do|both|all of|that one|the (?:first|second|third|last) one|confirm)\b"
 )
-_ANSWER = re.compile(
-    r"(?:yes|yep|yeah|yup|no|nope|sure|right|exactly|absolutely|certainly|indeed|of course|true|perfect|fine)\b"
-)
 _NO_QUESTION = re.compile(r"what an? (?!.*(?:\?|\b(?:is|are|means?|does)\b))|(?:who|what|how) are you\W*$")
 """Begins an exclamation, or a question that only asks for the assistant's own name."""
+_OF_LIST = re.compile(
+    r"\b(?:my|the|your) (?:\w+ ){0,2}(?:list|tasks?|to-?dos?|reminders?|agenda|schedule)\b|\bleft to do\b|\b(?:over)?due\b"
+    r"|\b(?:is|are|was|were) (?:it|they|that) (?:all )?(?:saved|added|done|deleted|gone|removed)\b|^(?:any )?plans\b"
+    r"|\byou (?:added|deleted|removed|saved|moved)\b|\bthe (?:first|second|next|last) one\b|\bwhat i wanted\b|\bi added\b"
+    r"|\bstill (?:there|open|on)\b|\bon it\W*$|^to do\b|\bwhat should i do\b|\w too(?: please)?\W*$"
+)
+"""Says of a question that it is about the list."""
+_IN_GENERAL = re.compile(r"how (?:do|to|can)\b|what(?:'s| is) (?:the best|a)\b")
 _OF_LANGUAGE = re.compile(
     r"\b(?:translat\w+|say|speak|in (?:\w+ish|\w+ese|french|german|greek|italian|latin|russian))\b"
 )
@@ -120,16 +125,16 @@ class Asked:
         return any(each.is_clear for each in mark(text, "", self._tasks, now().date()).mentions)
 
     @cached_property
+    def needs_list(self) -> bool:
+        """Whether any answer, even "yes", tells something of the list, or may, in another language."""
+        is_of_list = _OF_LIST.search(self._plain) and not _IN_GENERAL.match(self._plain)
+        is_of_tasks = self.needs_tool or is_of_list or _OF_SELF.match(self._plain)
+        return bool(is_of_tasks) or (self.expected is Expected.ACTION and not is_english(self._said))
+
+    @cached_property
     def is_about_tasks(self) -> bool:
         """Whether it asks for something of the tasks or names one, or may, in another language."""
-        is_asked = self.needs_tool or self.names_task(self._said) or _OF_SELF.match(self._plain)
-        return bool(is_asked) or (self.expected is Expected.ACTION and not is_english(self._said))
-
-    def is_answered_by(self, words: str) -> bool:
-        """Whether words such as "yes" say something of the tasks, because it asks about them."""
-        return (
-            self.is_about_tasks and self._plain.endswith("?") and _ANSWER.match(words.casefold()) is not None
-        )
+        return self.needs_list or self.names_task(self._said)
 
     def mentions_task(self, sentence: str) -> bool:
         """Whether a sentence has words of a task's title."""

@@ -39,7 +39,7 @@ _CERTAIN = re.compile(
     r"|^(?:i|we)(?: (?:just|already|now|also|then))* (?:brought|cut|dealt|did|got rid|knocked|made|put|set|struck|threw|took|wrote)\b"
     rf"|\b(?:was|were|been|got|gotten|is now|are now|'s now|it's|they're) (?:\w+ly )?(?:just )?{_DONE}\b"
     r"|\b(?:i|we)(?:'ll| will| shall|'m going to| am going to|'m about to| am about to)"
-    r" (?!be\b|ask|find|help|leave|wait|need|try|do my best|gladly|happily|not\b)"
+    r" (?!be\b|ask|find|help|keep|leave|wait|need|try|do my best|gladly|happily|not\b)"
     rf"|\b(?:i'm|i am|we're|we are) (?:now |currently )?{_DOING}\b|^{_DOING}\b(?!.*\b(?:is|are|can|makes?|helps?|takes?|gives?|works?|feels?)\b)"
     rf"|\bwill (?:now |soon )?be {_DONE}\b"
     r"|\blet me(?! know| try| think| explain| put it)\b|\bsuccess(?:fully|ful)?\b|\ball set\b|\btaken care of\b|\bconsider it\b"
@@ -82,6 +82,7 @@ _COURTESY = frozenset(
 """A short sentence of these words alone says nothing of what was done."""
 _SHORT = 5
 
+_ROUTINE = re.compile(r"\b(?:anything|what|something) (?:else|more)\b|\b(?:can|may) i (?:help|do)\b")
 _ABOUT_TASKS = re.compile(rf"\b(?:{_TASKS}|lists?)\b|[☐☑✓✔✅]")
 
 _ITEM = re.compile(r"(?:-|\d+[.)]) ")
@@ -186,6 +187,11 @@ def is_claim(sentence: str, *, elsewhere: bool = False, expected: Expected = Exp
         return False
     is_told = expected is Expected.ANYTHING and not is_certain and len(plain.split()) > _SHORT
     return not (elsewhere or is_told) or _ABOUT_TASKS.search(said) is not None
+
+
+def asks_back(text: str) -> bool:
+    """Whether a text asks the user for something; "anything else?" does not."""
+    return any(not _ROUTINE.search(question) for question in re.findall(r"[^.!?…]*\?", text.casefold()))
 
 
 def is_statement(sentence: str, *, of_task: bool = False) -> bool:

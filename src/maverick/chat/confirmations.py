@@ -61,8 +61,8 @@ class ConfirmationStore:
         self._at = now() if at is None else at
 
     def ask(self, tool_name: str, binding: str, phrase: str, question: str, action: str = "") -> Confirmation:
-        """Ask for a confirmation of an action, in place of any question that is open."""
-        self.cancel()
+        """Ask for a confirmation of an action, in place of any question that is open; what was confirmed stays so."""
+        self._move(ApprovalStatus.PENDING, ApprovalStatus.DENIED)
         asked = Confirmation(
             id=secrets.token_urlsafe(16),
             user_id=self._user_id,

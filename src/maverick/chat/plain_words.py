@@ -30,7 +30,7 @@ _LONGEST_WORD = 60
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’/-][^\W\d_]+)*")
 _PART = re.compile(r"['’/-]")
 _SPELT_SO = _set(
-    "AD AM ASAP ATM BBQ BC BCE CV DIY EU FYI GP OK PDF PM PS TV UK US USA iPad iPhone LinkedIn PayPal WhatsApp YouTube"
+    "AD AM ASAP ATM BBQ BC BCE CV DIY EU FYI GP OK PDF PM PS TV UK US USA CO2 H2O °C °F iPad iPhone LinkedIn PayPal WhatsApp YouTube"
 )
 _WITH_POINTS = frozenset(("a.m", "p.m", "e.g", "i.e"))
 _STANDS_ALONE = re.compile(
@@ -91,6 +91,10 @@ _TERMS = re.compile(
     + r")(?= )"
 )
 """Technical, though of letters alone."""
+_ID_TOLD = re.compile(
+    r" (?:its|the|your|task|user) (?:task |user )?ids? (?:of|for|is|are) | ids? (?:is |one |two |three |\d)"
+)
+"""Tells an id, which no question makes plain."""
 _REPORT = re.compile(
     r"(?!.* (?:a|an|he|i|it|my|our|she|that|the|they|this|we|you|your) )(?: [\w'-]+){0,4}?"
     r" (?:(?:failed|denied|exceeded|expired|unavailable|unauthori[sz]ed|forbidden|mismatch|panic|failure|rejection|timed out) "
@@ -99,7 +103,7 @@ _REPORT = re.compile(
 )
 """How programs report a failure: in a few words, without any that people would say it with."""
 _STOP = re.compile(r"[.!?]\s")
-_FACT = re.compile(r"(?![45]\d\d$)\d{1,4}|\d{1,3}(?:,\d{3})+|\d+\.\d+")
+_FACT = re.compile(r"(?![45]\d\d$)\d{1,4}|[$€£]?\d{1,3}(?:,\d{3})+|\d+\.\d+|\d{1,4}[-–]\d{1,4}|\d{1,3}°[CF]?")
 """A number that answers a question, and is not the code of a failure."""
 _NO_PROSE = re.compile(r"[\"'”’]\s*:|^\W*\w+: .*; ?\w+: |;\s*$|^(?: {4}|\t)\S")
 """A name with its value, the end of a statement, an indented line."""
@@ -120,7 +124,7 @@ def is_plain(sentence: str, theirs: str, *, facts: bool = False) -> bool:
     if _NO_PROSE.search(normalized(sentence)):
         return False
     said = words_of(sentence)
-    if any(f"{found[0]} " not in theirs for found in _TERMS.finditer(said)):
+    if _ID_TOLD.search(said) or any(f"{found[0]} " not in theirs for found in _TERMS.finditer(said)):
         return False
     reports = filter(_REPORT.match, map(words_of, _STOP.split(sentence)))
     if any(report not in theirs for report in reports):

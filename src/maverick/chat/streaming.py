@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from maverick.chat.asked import Asked
 from maverick.chat.claims import (
     Expected,
+    asks_back,
     is_claim,
     is_english,
     is_statement,
@@ -154,6 +155,10 @@ class SentenceFilter:
                 self._offer(separator, self._words_of(sentence))
         if self._introduction and not self._introduction.endswith(":") and not self._is_over:
             self._ready.append(self._introduction)
+        is_called = self._tasks_called or self._acted_elsewhere
+        self.is_doubtful |= (
+            self._asked.needs_list and not is_called and not asks_back(self.text + "".join(self._ready))
+        )
         self._send(RESPONSE_LENGTH - len(self.disclaimer), last=True)
 
     @property
@@ -216,7 +221,7 @@ class SentenceFilter:
         is_report = self._may_report(words)
         is_of_others = not self._of_others.isdisjoint(meaningful(words))
         is_explained = is_of_others if self._acted_elsewhere else self._asked.expected is not Expected.ACTION
-        is_doubtful = is_report or self._asked.is_answered_by(words) or not (is_explained or is_talk(words))
+        is_doubtful = is_report or not (is_explained or is_talk(words))
         if self._tasks_called and (is_doubtful or not is_of_others):
             return ""
         self.is_doubtful |= is_doubtful

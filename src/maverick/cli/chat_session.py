@@ -142,7 +142,7 @@ class ChatSession:
 
 def _never_begun(error: AgentError) -> AgentResult[Any]:
     """The result of a run that there was none of."""
-    return AgentResult.failure_result([error], AgentUsage(0, 0))
+    return AgentResult.failure_result([error], AgentUsage(0, 0, None, 0))
 
 
 def current_user() -> str:

@@ -44,7 +44,7 @@ _NO_TITLE: Mapping[str, str] = {
 _NOT_IN_TITLES = frozenset(
     re.findall(
         r"[\w']+",
-        "actually already also always am anyway apparently are assistant asking been better both btw but called can can't comes completely "
+        "actually add already also always am anyway apparently are assistant asking been better both btw but called can can't comes completely "
         "could did didn't doing doesn't don't dont each easy else ever every everyone excuses finally forget forgetting forgot getting going "
         "guess haha happen happens has hasn't he hello hey hi i'd i'll i'm i've if it's just kinda kindly let let's literally lol mate mean means "
         "meant much must named need never no not nothing now okay ones oops possible probably rather really rename reminded reminder "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from calendar import day_name, month_name
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 
@@ -23,7 +23,7 @@ _PRIORITY = pattern(
 )
 _LEVEL_ALONE = pattern(r"(?:^|,|\(|\s[-–])\s*(high|low)\s*(?=$|,|\)|and\b)\)?")
 _CHATTER = pattern(
-    r"^(?:(?:(?:hey|ok(?:ay)?|yo|hi|hello),? (?:siri|google|alexa|assistant|computer|buddy|bro|mate|dude|man|love)|for (?:god|heaven|christ|pete)'?s sake|let me see|please(?: to)?|pls|plz|kindly|yo|omg|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hiya|hello|good (?:morning|afternoon|evening|day)|dear(?: (?:assistant|friend|maverick))?|maverick|while you're at it|"
+    r"^(?:(?:(?:hey|ok(?:ay)?|yo|hi|hello),? (?:siri|google|alexa|assistant|computer|buddy|bro|mate|dude|man|love)|for (?:god|heaven|christ|pete)'?s sake|let me see|please(?: to)?|pls|plz|kindly|yo|omg|ffs|kk?|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hiya|hello|good (?:morning|afternoon|evening|day)|dear(?: (?:assistant|friend|maverick))?|maverick|while you're at it|"
     r"finally|yesterday|probably|plus|hmm+|uh|um|ah|ugh|oops|whoops|yeah|yep|(?:thanks|thx|thank you|great|perfect|cool|nice|awesome)(?=[,!.])|btw|by the way|before i forget|basically|sorry|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.…\s]+)+"
 )
 _ASKING = pattern(
@@ -94,7 +94,7 @@ _SHORT: dict[str, str] = dict(
 )
 _ANY_WORD = pattern(r"(?<!')\b[a-z0-9]+\b(?!')")
 _NOT_MISSPELT = frozenset(("don", "lists", "lit", *(f"{day.lower()}s" for day in day_name)))
-_SLIPS = {
+_SLIPS: Mapping[str, str | Callable[[re.Match[str]], str]] = {
     r"\b(?:um+|uh+|erm+)\b,?\s*": "",
     r"(?<=\w),(?=[^\W\d])|\s+[/|]\s+": ", ",
     r"(?<=\w )(?-i:n)(?= \w)": "and",
@@ -117,7 +117,8 @@ _SLIPS = {
     r"^\s*\+\s*(?=\w)": "add ",
     r"\b(?:eod|cob|close of business|(?:the )?end of (?:the )?day)(?: on)? (?=\w+day\b|tomorrow\b)|(?:(?<=day)|(?<=row)) (?:eod|cob|end of day)\b": "",
     r"\b(need)(?= (?:make|buy|go|pay|call|send|take|get|write|do|wash|clean|book)\b)": r"\1 to",
-    r"\s*[\U0001f300-\U0001faff\ufe0f]+": "",
+    r"\s*[\U0001f300-\U0001faff\ufe0f]+(?= \w)": "",
+    r"\beo([mw])\b": lambda end: f"end of the {'month' if end[1].lower() == 'm' else 'week'}",
     r"\b(done) w (?=\d)": r"\1 with ",
     r"^([\w ]{3,12}) rather[.! ]*$": r"actually \1",
     r"^(rename) (?=(?:to|as|into)\b)": r"\1 it ",
