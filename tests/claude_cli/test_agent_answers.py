@@ -249,6 +249,8 @@ async def test_a_tool_of_an_mcp_server_in_this_process_is_called_where_it_or_its
     [
         ("default", False, False),
         ("acceptEdits", True, False),
+        ("plan", False, False),
+        ("dontAsk", False, False),
         ("bypassPermissions", True, True),
     ],
 )

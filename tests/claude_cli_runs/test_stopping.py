@@ -32,11 +32,20 @@ def always_add(body: Body, number: int) -> Any:
 
 
 @pytest.mark.requirement("005-RUN-LIMITS", "P5")
-async def test_the_model_is_asked_no_more_once_a_limit_is_reached(serve: Serve) -> None:
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        ({"max_tool_calls": 1}, TerminateReason.MAX_TOOL_CALLS),
+        ({"max_cost_usd": 0.0022}, TerminateReason.MAX_COST),
+    ],
+)
+async def test_the_model_is_asked_no_more_once_a_limit_is_reached(
+    serve: Serve, limits: dict[str, Any], reason: TerminateReason
+) -> None:
     api = await serve(always_add)
-    result = await AgentExecutor(api.client()).execute(agent(add, max_cost_usd=0.0022))
+    result = await AgentExecutor(api.client()).execute(agent(add, **limits))
 
-    assert result.terminate_reason is TerminateReason.MAX_COST
+    assert result.terminate_reason is reason
     assert_valid(result.messages)
     assert not marked(api.url)
     assert len(api.bodies) == 2
