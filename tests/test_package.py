@@ -94,6 +94,7 @@ UNRESOLVED = {
     "extract_text": "the Claude Agent SDK",
     "extract_usage": "the Claude Agent SDK",
     "AgentRunner.__init__": "MCP",
+    "DefinitionAgent.execute": "what only agents that are classes need",
     "create_app": "Temporal",
 }
 """Public names whose types cannot be read at run time, and what they would have to load at their start."""

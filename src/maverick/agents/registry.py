@@ -11,11 +11,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, Generic, Protocol, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeAlias, overload
 
 from typing_extensions import TypeVar
 
-from maverick.agents.context import AgentContext
 from maverick.agents.named_tools import coding_registry, named_tools, names_tools, servers_named
 from maverick.config import AgentConfig
 from maverick.exceptions import (
@@ -34,6 +33,9 @@ from maverick.model import LLMClient
 from maverick.runtime import AgentExecutor
 from maverick.tools import ToolRegistry
 
+if TYPE_CHECKING:
+    from maverick.agents.context import AgentContext
+
 T = TypeVar("T", default=str)
 
 
@@ -47,7 +49,7 @@ class Agent(Protocol):
 
 AgentClass: TypeAlias = type[Agent]
 Registered: TypeAlias = AgentClass | AgentDefinition[Any]
-Execute: TypeAlias = Callable[[AgentContext], Awaitable[AgentResult[Any]]]
+Execute: TypeAlias = "Callable[[AgentContext], Awaitable[AgentResult[Any]]]"
 
 C = TypeVar("C", bound=AgentClass)
 D = TypeVar("D", bound=AgentDefinition[Any])
