@@ -250,7 +250,7 @@ list:           [all |my |only |just ][the |my ]{state}\b.*{tasks}
 # Adding.
 add:            (put|pop|stick) [in |down |on ](?P<what>(?='|\"|“|‘).+)
 add_listed:     [(add|create|make|note|put|remind me|[i ]need|set[ up])\b ?]{what}
-add_several:    (two|three|four|five|six|\d|some|a few|several) (things|tasks|todos)[ to do][ (?P<when>(for|by|on) .+?)][ please] ?(:|,|-) ?(?P<what>.+)
+add_several:    [i {must} do ](two|three|four|five|six|\d|some|a few|several) (things|tasks|todos|jobs|chores|errands)[ to do][ (?P<when>(for|by|on) .+?|today|tomorrow|tonight)][ please] ?(:|,|-) ?(?P<what>.+)
 add:            [i('d like| would like| want| need) to ]{note}[ that][ i {must}]\b ?:? ?(?P<what>.*)
 add:            (make|set[ up]|start|open) (?P<what>[me ](a|an|another)\b.*\b(task|todo|to-do|to do|reminder|entry|item)\b.+)
 add:            have (a|another) [new ](task|reminder) {what}

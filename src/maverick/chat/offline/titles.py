@@ -92,6 +92,7 @@ MEANT = pattern(
 _MADE = pattern(r"(?:make|change|rename) (?:it|that)(?: (?:to|into))? ")
 _I_MEAN = pattern(r",? (?:i (?:mean|meant)|sorry)$")
 _COUNTED = pattern(r"\d\S*(?: (?!more\b|extra\b|other\b|less\b|fewer\b)[a-z]+){0,3}|[a-z]+ \d+")
+_ARTICLE = pattern(r"^(?:an?|the|my) ")
 _LINK = pattern(r"(?:for|to|with|from|about|at|in|of|on|the|my|a|an|and)")
 
 
@@ -104,8 +105,11 @@ def retitled(title: str, said: str, correction: str, *, is_correction: bool) -> 
         wrong, part = (found["wrong"] or found["old"]).strip(), found["part"] or found["new"]
         link, _, bare = part.partition(" ")
         part = bare if f" {link} {wrong} ".lower() in f" {title} ".lower() else part
-        swapped = re.sub(rf"\b{re.escape(wrong)}\b", lambda _: part, title, flags=re.IGNORECASE)
-        return swapped if swapped != title else None
+        for old, new in ((wrong, part), (_ARTICLE.sub("", wrong), _ARTICLE.sub("", part))):
+            swapped = re.sub(rf"\b{re.escape(old)}\b", new.replace("\\", r"\\"), title, flags=re.IGNORECASE)
+            if swapped != title:
+                return swapped
+        return None
     other = _OTHER_PART.fullmatch(correction)
     is_correction = is_correction or bool(_MADE.match(said) or _I_MEAN.search(said))
     is_addition = _FOR_WHOM.fullmatch(correction) and other and f" {other['link']} " not in title

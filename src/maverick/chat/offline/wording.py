@@ -42,7 +42,7 @@ _LIST_INSIDE = pattern(
     r"(?:^|\s)(?:to|on|onto|in|into) (?:(?:my|the|our) )?(?:to[- ]?do |task )?list(?: of tasks)?:?(?= \S)(?! (?:of|for the)\b)"
 )
 _CALLED = pattern(
-    r"^(?:(?:title|name|what)\s*:\s*)?(?:(?:the|a|an|one|my|that|this)\s+(?=\D))?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|entry|todo|to-do|to do|reminder|note(?= to (?!(?:the|my|our|his|her)\b)))s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying|(?:that )?says)\s+)?(?:(?:that )?(?:i|we)(?:'ve got| have| have got)\s+(?=an?\b|the\b|my\b)(?:an? )?)?(?:(?:that )?(?:(?:i|we)(?:'ve| have)? )?(?:got to|have to|need to|gotta|must(?: to)?|should)\s+)?(?:(?:remember|not forget) to\s+)?(?:(?:like|just|really|actually)\s+)?"
+    r"^(?:(?:title|name|what)\s*:\s*)?(?:(?:the|a|an|one|my|that|this)\s+(?=\D))?(?:(?:(?:new|recurring|repeating|regular|quick|little)\s+)*(?:task|(?:action )?item|entry|todo|to-do|to do|reminder|note(?= (?:for me )?to (?!(?:the|my|our|his|her)\b)))s?\b[\s,:]*)?(?:(?:called|named|about|titled|(?:for me )?to|for|saying|(?:that )?says)\s+)?(?:(?:that )?(?:i|we)(?:'ve got| have| have got)\s+(?=an?\b|the\b|my\b)(?:an? )?)?(?:(?:that )?(?:(?:i|we)(?:'ve| have)? )?(?:got to|have to|need to|gotta|must(?: to)?|should)\s+)?(?:(?:remember|not forget) to\s+)?(?:(?:like|just|really|actually)\s+)?"
 )
 _TASK_NOUN = pattern(r"[,:;.]|(?:task|item|todo|to-do|reminder|thing|one|stuff|and|for|by|due|on|to)s?\b")
 _VALUE_OF = pattern(
@@ -121,6 +121,7 @@ _SLIPS: Mapping[str, str | Callable[[re.Match[str]], str]] = {
     r"\beo([mw])\b": lambda end: f"end of the {'month' if end[1].lower() == 'm' else 'week'}",
     r"\b(done) w (?=\d)": r"\1 with ",
     r"^([\w ]{3,12}) rather[.! ]*$": r"actually \1",
+    r"^((?:high|medium|low|top) prio(?:rity)?) (?:for|on) (?:it|that|this)(?: one)?\b": r"make it \1",
     r"^(rename) (?=(?:to|as|into)\b)": r"\1 it ",
     r"\b(must) to(?= \w)": r"\1",
     r"\b(?:remember|rem) me (?=(?:to|of|about)\b)|\brem me(?= \w)": "remind me ",
