@@ -222,13 +222,18 @@ def test_a_conversation_whose_last_words_are_not_here_is_not_continued_without_t
     assert problem in refused.stderr
 
 
-def test_a_run_of_an_agent_in_a_file_is_resumed_and_continued_without_naming_the_file(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def in_trusted_project(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work where there is an agent in a file, beside a folder with none."""
     folder.write("project/clerk.py", CLERK)
     folder.write("elsewhere/notes.txt", "")
     monkeypatch.chdir(folder.path / "project")
     folder.main("trust")
+
+
+def test_a_run_of_an_agent_in_a_file_is_resumed_and_continued_without_naming_the_file(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_trusted_project(folder, monkeypatch)
     words = ("run", "clerk.py", "-p", "calculate 12 * 7", "--max-turns", "1", "--run-id", "sum")
     stopped = folder.main(*words)
     assert "Raise the limit and resume with: maverick runs resume sum --max-turns 2\n" in stopped.stderr
@@ -247,10 +252,7 @@ def test_a_run_of_an_agent_in_a_file_is_resumed_and_continued_without_naming_the
 def test_a_fork_of_an_agent_in_a_file_is_resumed_and_continued_without_naming_the_file(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder.write("project/clerk.py", CLERK)
-    folder.write("elsewhere/notes.txt", "")
-    monkeypatch.chdir(folder.path / "project")
-    folder.main("trust")
+    in_trusted_project(folder, monkeypatch)
     folder.main("run", "clerk.py", "-p", "calculate 12 * 7", "--run-id", "sum")
     words = ("runs", "fork", "sum", "--turn", "1", "--new-id", "fork", "--max-turns", "1")
     assert folder.main(*words).returncode == 4

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from calendar import month_name
 from datetime import date
 from typing import Any
 
-from maverick.chat.offline.dates import take_timing, without_old_date
+from maverick.chat.matching import KNOWN_TASKS
+from maverick.chat.offline.dates import take_all, take_timing, without_old_date
 from maverick.chat.offline.grammar import is_question, read_sentence, small_talk
+from maverick.chat.offline.mentions import mark
 from maverick.chat.offline.titles import retitled
 from maverick.chat.offline.wording import begins_with_deed, pattern, plain_end, plain_request, take_priority
 from maverick.providers.offline import RequestedCall
@@ -195,3 +198,36 @@ _WHY = pattern(
 
 _NAME = re.compile(r"[A-Z]\w*")
 """Perhaps another task, perhaps somebody else in the one before: "call Bob", "and Alice"."""
+
+
+OBJECTS = pattern(
+    r"\b(?:no|nope|nah|not|never|\w+n't|wrong|other|mean|meant|mistake|oops|wait|stop|hang on|why|huh|hmm+|forget|mind)\b"
+)
+_FOR_IT = pattern(r"\b(?:due|deadline|(?:change|move|update|set|put|make) (?:it|that))\b")
+_NOT_FOR_IT = pattern(r"\b(?:i|i'm|i'll|we|we're|can|could|might|if|or|maybe|perhaps|only|also)\b")
+_MONTH_SAID = re.compile(rf"\bdue (?:date of )?({'|'.join(month_name[1:])}) \d")
+_NUMBER_ALONE = pattern(r"^(?:the )?(\d{1,2})(?:st|nd|rd|th)?\W*$")
+_DUE = re.compile(r"\(.*?\bdue (today|tomorrow|\w+day|\w+ \d{1,2})\b")
+_SAME_DAY = pattern(r",? (?:on |for )?(?:the )?same (?:day|date)\b")
+
+
+def redated(said: str, answered: str, today: date) -> list[RequestedCall]:
+    """Another day for what was just changed, said with a reason: "sorry, her train comes on Sunday"."""
+    changed = [title for titles in titles_changed(answered) for title in titles]
+    meant = HESITATION.sub("", said)
+    month = _MONTH_SAID.search(answered)
+    if meant != said and month:  # "no, 31" is of the same month
+        meant = _NUMBER_ALONE.sub(rf"on {month[1]} \1", meant)
+    days = take_all(meant, today)[0]
+    is_other = meant == said or "due " not in answered or mark(meant, "", KNOWN_TASKS.get(), today).mentions
+    is_else = OBJECTS.search(meant) or _NOT_FOR_IT.search(meant) or said.endswith("?")
+    is_plain = (_FOR_IT.search(said) or not is_other) and not is_else
+    if not (is_plain and len(days) == len(changed) == 1) or answered.startswith(("Great!", "I've")):
+        return []
+    return [RequestedCall("update_task", {"task": changed[0], "due_date": days[0].isoformat()})]
+
+
+def with_day(said: str, answered: str) -> str:
+    """A message with the day of the answer before it in place of "the same day"."""
+    due = _DUE.search(answered)
+    return _SAME_DAY.sub(f" on {due[1]}", said) if due else said

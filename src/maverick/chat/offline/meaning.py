@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from calendar import month_name
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -13,13 +12,16 @@ from msgspec.structs import replace
 from maverick.chat.matching import KNOWN_TASKS
 from maverick.chat.offline.corrections import (
     HESITATION,
+    OBJECTS,
     STILL_NEEDED,
     follow_up,
     is_taken_back,
+    redated,
     taken_back,
     titles_changed,
+    with_day,
 )
-from maverick.chat.offline.dates import take_all, take_timing
+from maverick.chat.offline.dates import take_timing
 from maverick.chat.offline.doubts import is_doubtful
 from maverick.chat.offline.grammar import Kind, small_talk
 from maverick.chat.offline.mentions import mark
@@ -59,12 +61,7 @@ _ASKED_IF_MEANT = re.compile(
     r"I couldn't find a task about '(?P<said>[^\n]*)' in your list\. Did you mean '(?P<task>[^\n]*)'\?$"
 )
 _ASKED_UNDO = re.compile(r"Shall I undo my last change(?:, to '(?P<task>.*)')?\?$")
-_FOR_IT = pattern(r"\b(?:due|deadline|(?:change|move|update|set|put|make) (?:it|that))\b")
-_NOT_FOR_IT = pattern(r"\b(?:i|i'm|i'll|we|we're|can|could|might|if|or|maybe|perhaps|only|also)\b")
 _LAST = pattern(r"\b(?:last|previous)\b")
-_OBJECTS = pattern(
-    r"\b(?:no|nope|nah|not|never|\w+n't|wrong|other|mean|meant|mistake|oops|wait|stop|hang on|why|huh|hmm+|forget|mind)\b"
-)
 _IS_TALK = pattern(
     r"(?:i|i'm|we|you|he|she|they|there|what|who|how|where|when|thanks|hi|hello|hey|yes|yeah|yep|ok|okay|cool|great|nice|good|perfect|lol|haha|wow|tell|sing|write|help)\b"
 )
@@ -107,8 +104,7 @@ def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meani
     if len(said) > _LONGEST:
         return Meaning(Kind.UNSUPPORTED)
     said, said_before = spelt(said), spelt(said_before[:_LONGEST])
-    if due := _DUE.search(answered):
-        said = _SAME_DAY.sub(f" on {due[1]}", said)
+    said = with_day(said, answered)
     meaning = (
         _answer_to_question(said, answered, said_before, today)
         or _taken_back(said, answered, today)
@@ -116,7 +112,7 @@ def meaning_of(said: str, answered: str, said_before: str, today: date) -> Meani
         or _put_right(said, answered, today)
         or _other_task(said, answered, said_before, today)
         or _request(said, answered, said_before, today)
-        or _redated(said, answered, today)
+        or (Meaning(Kind.REQUEST, other) if (other := redated(said, answered, today)) else None)
         or (_objection(said, answered) if HESITATION.match(said) else None)
         or _errand(said, answered, today)
         or _asked_back(said, answered, today)
@@ -208,29 +204,6 @@ def _without(
     return [RequestedCall("undo_last_change", {"about": title}) for title in reversed(wrong)]
 
 
-_MONTH_SAID = re.compile(rf"\bdue (?:date of )?({'|'.join(month_name[1:])}) \d")
-_DUE = re.compile(r"\(.*?\bdue (today|tomorrow|\w+day|\w+ \d{1,2})\b")
-_SAME_DAY = pattern(r",? (?:on |for )?(?:the )?same (?:day|date)\b")
-_NUMBER_ALONE = pattern(r"^(?:the )?(\d{1,2})(?:st|nd|rd|th)?\W*$")
-
-
-def _redated(said: str, answered: str, today: date) -> Meaning | None:
-    """Another day for what was just changed, said with a reason: "sorry, her train comes on Sunday"."""
-    changed = [title for titles in titles_changed(answered) for title in titles]
-    meant = HESITATION.sub("", said)
-    month = _MONTH_SAID.search(answered)
-    if meant != said and month:  # "no, 31" is of the same month
-        meant = _NUMBER_ALONE.sub(rf"on {month[1]} \1", meant)
-    days = take_all(meant, today)[0]
-    is_other = meant == said or "due " not in answered or mark(meant, "", KNOWN_TASKS.get(), today).mentions
-    is_else = _OBJECTS.search(meant) or _NOT_FOR_IT.search(meant) or said.endswith("?")
-    is_plain = (_FOR_IT.search(said) or not is_other) and not is_else
-    if not (is_plain and len(days) == len(changed) == 1) or answered.startswith(("Great!", "I've")):
-        return None
-    change = {"task": changed[0], "due_date": days[0].isoformat()}
-    return Meaning(Kind.REQUEST, [RequestedCall("update_task", change)])
-
-
 def _small_talk(said: str, answered: str) -> Meaning | None:
     kind = small_talk(said)
     if kind is None:
@@ -244,7 +217,7 @@ def _objection(said: str, answered: str) -> Meaning | None:
     changes = titles_changed(answered)
     is_short = len(said.split()) < (12 if HESITATION.match(said) else 6)
     is_detail = (len(said.split()) < 5 or _IT_WAS.match(said)) and not _IS_TALK.match(said)
-    if not changes or not is_short or said.endswith("?") or not (is_detail or _OBJECTS.search(said)):
+    if not changes or not is_short or said.endswith("?") or not (is_detail or OBJECTS.search(said)):
         return None
     title = changes[-1][-1]
     # A number that the user did not just say may be taken for a technical one.
@@ -269,7 +242,7 @@ def _asked_back(said: str, answered: str, today: date) -> Meaning | None:
         return Meaning(Kind.UNSURE, words=f"Which day shall I move '{moved['task']}' to?")
     guess = _guess(said, answered, today)
     if len(guess) == 1 and guess[0].tool_name == "delete_task":  # the tool asks itself
-        return None if _OBJECTS.search(said) else Meaning(Kind.REQUEST, guess)
+        return None if OBJECTS.search(said) else Meaning(Kind.REQUEST, guess)
     asked = [
         _QUESTIONS[call.tool_name].format_map({"title": "", "task": "", **call.arguments})
         for call in guess
