@@ -423,6 +423,25 @@ async def test_two_deletes_asked_for_again_and_again_are_both_confirmed(database
     assert parlour.titles() == ["pay rent"]
 
 
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize("words", ["'pay rent' stays on your list.", "Deleted, as you wished.", "Kept."])
+async def test_whoever_says_no_to_a_delete_is_told_that_everything_is_as_it_was(
+    words: str, database: Database
+) -> None:
+    client = ScriptedClient([call("delete_task", task="pay rent"), reply("x"), reply(words)])
+    parlour = Parlour(database, client=client)
+    parlour.add("pay rent")
+
+    await parlour.say("delete pay rent")
+    result = await parlour.say("no, keep it")
+    await parlour.aclose()
+
+    assert result.success
+    assert result.response.endswith("All right, I'll leave everything as it is.")
+    assert "Deleted" not in result.response
+    assert parlour.titles() == ["pay rent"]
+
+
 @pytest.mark.requirement("004-Q-IDS")
 @pytest.mark.parametrize("told", ["The id of 'buy milk' is 1.", "Its id is 5.", "Milk has the ID one."])
 async def test_an_id_is_not_told_even_if_it_is_asked_for(told: str, database: Database) -> None:

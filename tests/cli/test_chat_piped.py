@@ -182,6 +182,23 @@ def test_a_failing_model_is_one_line_and_ends_with_1(folder: Folder, server: Cla
     assert len(server.received) == 1
 
 
+@pytest.mark.requirement("002-R9")
+@pytest.mark.parametrize("command", ["chat", "serve", "doctor", "config show"])
+def test_settings_that_the_model_does_not_take_are_named_before_anything_is_asked(
+    folder: Folder, command: str
+) -> None:
+    folder.set("ANTHROPIC_API_KEY", CANARY)
+    folder.set("MAVERICK_AGENT_MODEL", "claude:claude-opus-5-5")
+    folder.set("MAVERICK_AGENT_TEMPERATURE", "0.5")
+
+    done = folder.main(*command.split(), said="hello\n")
+
+    assert "temperature: claude:claude-opus-5-5 does not take it." in done.stdout + done.stderr
+    if command in ("chat", "serve"):
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) == 1
+
+
 class Failing(BaseHTTPRequestHandler):
     """A provider that fails, with words of its own."""
 

@@ -86,6 +86,11 @@ class Asked:
         return any(call.tool_name != LIST.name for call in self._meaning.calls)
 
     @cached_property
+    def declines(self) -> bool:
+        """Whether it says no to what the assistant asked, or that nothing is to be done."""
+        return self._meaning.kind is Kind.DECLINED
+
+    @cached_property
     def wants_list(self) -> bool:
         """Whether it asks to see tasks."""
         return any(call.tool_name == LIST.name for call in self._meaning.calls)

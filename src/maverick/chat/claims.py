@@ -28,7 +28,7 @@ _DONE = (
 _DOING = (
     r"(?:adding|creating|saving|noting|scheduling|deleting|removing|erasing|clearing|wiping|cancell?ing|completing|finishing"
     r"|marking|checking|ticking|crossing|updating|changing|editing|renaming|moving|rescheduling|reopening|restoring|undoing"
-    r"|reverting|archiving|confirming|putting|setting|looking(?! after| forward)|fetching|processing)"
+    r"|reverting|archiving|confirming|putting|setting|tracking|looking(?! after| forward)|fetching|processing)"
 )
 _HARMLESS = re.compile(
     rf"\bwell done\b|\bbefore (?:\w+ ){{1,3}}(?:is|are|gets?) {_DONE}\b|\b(?:to|gets?|getting|be|being)(?: \w+)? {_DONE}\b"

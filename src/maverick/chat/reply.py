@@ -76,10 +76,10 @@ def compose(
         errors = [outcome.sentence for outcome in outcomes if outcome.kind is _Kind.ERROR]
         response = _joined(text.text, *_shown(outcomes, phrases.RESPONSE_LENGTH - len(text.text)))
         return AgentResult(not errors, response, list(calls), _joined(*errors) or None)
-    if text.claimed:
+    if text.claimed and not text.declines:
         response = _joined(text.text, phrases.NOTHING_DONE)
         return AgentResult(False, response, list(calls), phrases.NOTHING_DONE)
-    if not text.text:
+    if not text.text and not text.disclaimer:
         return AgentResult(False, phrases.TROUBLE, list(calls), phrases.TROUBLE)
     return AgentResult(True, _joined(text.text, text.disclaimer), list(calls))
 

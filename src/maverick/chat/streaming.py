@@ -24,7 +24,7 @@ from maverick.chat.claims import (
     tells_plans,
 )
 from maverick.chat.matching import meaningful
-from maverick.chat.phrases import NOTHING_DONE, RESPONSE_LENGTH, UNSEEN
+from maverick.chat.phrases import DECLINED, NOTHING_DONE, RESPONSE_LENGTH, UNSEEN
 from maverick.chat.plain_words import words_of
 from maverick.chat.sentences import readable, split_off, unmarked, visible
 from maverick.chat.tables import Task
@@ -162,6 +162,11 @@ class SentenceFilter:
         self._send(RESPONSE_LENGTH - len(self.disclaimer), last=True)
 
     @property
+    def declines(self) -> bool:
+        """Whether the user wants nothing done."""
+        return self._asked.declines
+
+    @property
     def wants_list(self) -> bool:
         """Whether the user asked to see tasks."""
         return self._asked.wants_list
@@ -169,6 +174,8 @@ class SentenceFilter:
     @property
     def disclaimer(self) -> str:
         """What the reply has to say after words that no tool has made true."""
+        if self.declines and (self.claimed or self.is_doubtful):
+            return DECLINED
         return NOTHING_DONE if self.claimed else UNSEEN if self.is_doubtful else ""
 
     def _consider(self, sentence: str) -> None:

@@ -44,7 +44,7 @@ def add_chat(parser: CommandParser) -> None:
         "each line of standard input is answered; without any input, a short tour is shown.",
         "chat:run_chat",
     )
-    parser.option("--model PROVIDER:MODEL", _DEFAULT_MODEL)
+    parser.option("-m --model PROVIDER:MODEL", _DEFAULT_MODEL)
 
 
 def add_tui(parser: CommandParser) -> None:
@@ -57,7 +57,7 @@ def add_tui(parser: CommandParser) -> None:
     parser.option(
         "agent AGENT?", "the agent to begin with, by name or file as in `maverick run` (default: general)"
     )
-    parser.option("--model PROVIDER:MODEL", "the model, in place of each agent's own")
+    parser.option("-m --model PROVIDER:MODEL", "the model, in place of each agent's own")
     add_mode(parser, "what agents may do without asking")
     add_servers(parser, "in every run")
     add_journal(parser, "where runs are kept", "--journal")
@@ -71,7 +71,7 @@ def add_acp(parser: CommandParser) -> None:
         "acp.command:serve",
     )
     parser.option("agent AGENT?", "the agent, by name or file as in `maverick run` (default: general)")
-    parser.option("--model PROVIDER:MODEL", "the model, in place of the agent's own")
+    parser.option("-m --model PROVIDER:MODEL", "the model, in place of the agent's own")
     add_effort(parser)
     add_mode(parser, "the mode that sessions begin in")
     add_servers(parser, "in every session")
@@ -97,7 +97,7 @@ def add_serve(parser: CommandParser) -> None:
         default=8765,
     )
     parser.option("--allowed-host allowed_hosts NAME...", "another host name that requests may use")
-    parser.option("--model PROVIDER:MODEL", _DEFAULT_MODEL)
+    parser.option("-m --model PROVIDER:MODEL", _DEFAULT_MODEL)
     parser.option(
         "--offer-model offer_models PROVIDER:MODEL...",
         "another model that users may choose for an agent (default: on this machine alone, those of the same provider)",

@@ -169,7 +169,7 @@ def choose_assistant(wanted: str | None, settings: AgentConfig, *, pace: float) 
 
     ``pace`` is the seconds between two words of the offline model, which would otherwise answer all at once.
     """
-    resolved = resolve(settings, wanted=wanted).check()
+    resolved = resolve(settings, wanted=wanted).check().check_settings()
     if resolved.provider != "offline":
         return Assistant(open_client(resolved), resolved.model, f"{_WHAT}, with {resolved.model}.")
     from maverick.chat.offline import TaskModel  # here, since a real model does without it

@@ -38,7 +38,7 @@ def show_settings(options: argparse.Namespace) -> None:
     try:
         answering = resolve(config.agent)
         settings = [*answering.describe(), *settings[len(AgentConfig.settings()) :]]
-        answering.check()
+        answering.check().check_settings()
     except MaverickError as error:
         problems.append(error)
     settings += _servers(known)

@@ -88,7 +88,7 @@ def examine_settings() -> Iterator[Finding]:
 def _model(settings: AgentConfig) -> Finding:
     """Who answers an agent that names no model."""
     try:
-        answering = resolve(settings).check()
+        answering = resolve(settings).check().check_settings()
     except MaverickError as error:
         return _wrong("model", str(error), "correct it, or choose another model")
     said = ", ".join(

@@ -29,7 +29,7 @@ from maverick.config.provider_names import (
 )
 from maverick.config.settings import TIMEOUTS, shown_setting
 from maverick.exceptions import ConfigError, InvalidInputError
-from maverick.model.client import ModelInfo
+from maverick.model.client import ModelInfo, check_settings
 from maverick.model.request import RequestConfig
 from maverick.providers.http.transport import Timeouts
 from maverick.providers.network import is_loopback
@@ -79,6 +79,11 @@ class ResolvedModel(Struct, frozen=True):
                 source=self.sources["provider"],
                 field="agent.api_key",
             )
+        return self
+
+    def check_settings(self) -> Self:
+        """Refuse settings that the model does not take, where no agent's definition replaces them."""
+        check_settings(self.config, self.info, self.model)
         return self
 
     def check_key_owner(self) -> None:
