@@ -424,6 +424,34 @@ async def test_two_deletes_asked_for_again_and_again_are_both_confirmed(database
 
 
 @pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize(
+    ("question", "words", "kept"),
+    [
+        ("and what's the capital of France?", "The capital of France is Paris.", True),
+        ("and what is 17 times 23?", "17 times 23 is 391.", True),
+        ("and tell me why the sky is blue", "The sky is blue because it scatters light.", True),
+        ("and what's the weather like?", "The weather is fine, and the rent has gone.", False),
+        ("and what's the weather like?", "Your tasks like this weather.", False),
+        ("and is the rent paid?", "Yes, the rent is paid.", False),
+        ("and how many tasks do I have?", "That makes 12 tasks.", False),
+    ],
+)
+async def test_a_question_about_the_world_is_answered_beside_what_a_task_tool_did(
+    question: str, words: str, kept: bool, database: Database
+) -> None:
+    client = ScriptedClient([call("delete_task", task="pay rent"), reply(f"It's deleted. {words}")])
+    parlour = Parlour(database, client=client)
+    parlour.add("pay rent")
+
+    result = await parlour.say(f"delete pay rent, {question}")
+    await parlour.aclose()
+
+    assert result.response.endswith("Do you really want to delete 'pay rent'? Reply 'yes delete' to confirm.")
+    assert (words in result.response) == kept
+    assert "It's deleted" not in result.response
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
 @pytest.mark.parametrize("words", ["'pay rent' stays on your list.", "Deleted, as you wished.", "Kept."])
 async def test_whoever_says_no_to_a_delete_is_told_that_everything_is_as_it_was(
     words: str, database: Database

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
-from maverick.chat.claims import Expected, is_courtesy, is_english, tells_event
+from maverick.chat.claims import SMALL_WORDS, Expected, is_courtesy, is_english, tells_event
 from maverick.chat.matching import KNOWN_TASKS, meaningful, plain_word
 from maverick.chat.offline import Kind, Meaning, meaning_of
 from maverick.chat.offline.grammar import is_question
@@ -56,6 +56,11 @@ _IN_GENERAL = re.compile(r"how (?:do|to|can)\b|what(?:'s| is) (?:the best|a)\b")
 _OF_LANGUAGE = re.compile(
     r"\b(?:translat\w+|say|speak|in (?:\w+ish|\w+ese|french|german|greek|italian|latin|russian))\b"
 )
+_BESIDE = re.compile(
+    r"(?:[.!?;,]\s*|\s)(?:(?:and|also|plus|btw|by the way|oh)\b[, ]*)*"
+    r"((?:what|what's|who|who's|why|how|where|where's|which|is|are|does|tell me|explain)\b[^.!?]*)[.!?\s]*$"
+)
+"""A question behind something else."""
 _SHORT = 7
 _SMALL_TALK = (Kind.GREETING, Kind.THANKS, Kind.GOODBYE, Kind.HELP)
 
@@ -135,6 +140,15 @@ class Asked:
         is_of_list = _OF_LIST.search(self._plain) and not _IN_GENERAL.match(self._plain)
         is_of_tasks = self.needs_tool or is_of_list or _OF_SELF.match(self._plain)
         return bool(is_of_tasks) or (self.expected is Expected.ACTION and not is_english(self._said))
+
+    @cached_property
+    def beside(self) -> set[str]:
+        """The words of a question about the world that is asked behind something else."""
+        if (found := _BESIDE.search(self._plain)) is None:
+            return set()
+        other = Asked(found[1], (), self._all)
+        is_of_world = other.expected is Expected.ANYTHING and not other.is_about_tasks
+        return {*meaningful(found[1])} - self._subjects - SMALL_WORDS if is_of_world else set()
 
     @cached_property
     def is_about_tasks(self) -> bool:

@@ -105,6 +105,8 @@ _ENGLISH = (
 """Words without which hardly anything is said in English, and the verbs of things to do."""
 _SHARED = frozenset(("an", "had", "has", "his", "if", "in", "is", "on", "or", "she", "was", "we"))
 """English words that other languages have as well."""
+SMALL_WORDS = _ENGLISH | _SHARED | _COURTESY
+"""Words that say nothing of what a sentence is about."""
 _FOREIGN = frozenset(
     re.findall(
         r"[\w']+",

@@ -62,8 +62,8 @@ class SentenceFilter:
         self._tasks_called = False
         self._others_called = False
         self._acted_elsewhere = False
-        self._of_others: set[str] = set()
-        """The words of calls of other tools, and of their results."""
+        self._of_others = self._asked.beside
+        """The words of a question about the world, of calls of other tools, and of their results."""
         self._repeated: set[str] = set()
         """Sentences of an attempt that failed, which the next attempt may begin with."""
         self._begin()
@@ -89,7 +89,8 @@ class SentenceFilter:
     def _is_untold(self, words: str) -> bool:
         """Whether a sentence says what no tool has told the model, though one would have had to."""
         names = self._asked.names_task(words)
-        if not is_statement(words, of_task=names):
+        is_answer = self._tasks_called and bool(self._asked.beside) and not names
+        if is_answer or not is_statement(words, of_task=names):
             return False
         if self._others_called:
             return self._asked.changes and (names or not self._acted_elsewhere)
@@ -136,7 +137,7 @@ class SentenceFilter:
         """
         self._tasks_called |= task
         if not task:
-            self._of_others.update(meaningful(about.replace("_", " ")))
+            self._of_others |= {*meaningful(about.replace("_", " "))}
         self._others_called |= not task
         self._acted_elsewhere |= acted and not task
 
@@ -185,7 +186,7 @@ class SentenceFilter:
         if not sentence.strip():
             self._separator = "\n" if "\n" in (separator, self._separator) else separator
             return
-        if self._is_over or (self._tasks_called and not self._others_called):
+        if self._is_over or (self._tasks_called and not self._of_others):
             return
         elsewhere = self._acted_elsewhere and not self._asked.names_task(sentence)
         if is_claim(sentence, elsewhere=elsewhere, expected=self._asked.expected):
@@ -206,11 +207,7 @@ class SentenceFilter:
             self._fence = "```"
         elif sentence.lstrip().startswith(_DIVIDER):
             self._fence = _DIVIDER
-        kept = (
-            ""
-            if self._depth > 0
-            else readable(sentence, self._theirs, facts=self._asked.expected is Expected.ANYTHING)
-        )
+        kept = "" if self._depth > 0 else readable(sentence, self._theirs, facts=self._asks_the_world)
         if kept and self._is_untold(kept):
             self.claimed, kept = not self._tasks_called, ""
         if kept:
@@ -227,13 +224,18 @@ class SentenceFilter:
         """The sentence, unless it may contradict what a task tool has said, beside which only what other tools did is told."""
         is_report = self._may_report(words)
         is_of_others = not self._of_others.isdisjoint(meaningful(words))
-        is_explained = is_of_others if self._acted_elsewhere else self._asked.expected is not Expected.ACTION
+        is_of_world = self._asks_the_world or self._asked.expected is Expected.TALK
+        is_explained = is_of_others if self._tasks_called or self._acted_elsewhere else is_of_world
         is_doubtful = is_report or not (is_explained or is_talk(words))
         if self._tasks_called and (is_doubtful or not is_of_others):
             return ""
         self.is_doubtful |= is_doubtful
         self._waits |= is_report
         return words
+
+    @property
+    def _asks_the_world(self) -> bool:
+        return self._asked.expected is Expected.ANYTHING or bool(self._asked.beside)
 
     def _offer(self, separator: str, words: str) -> None:
         if not words:
