@@ -246,6 +246,16 @@ def test_amounts_that_make_no_sense_are_refused_by_name(field: str, value: Any) 
     assert raised.value.field == field
 
 
+@pytest.mark.requirement("000-FR-003")
+@pytest.mark.parametrize("value", [-1, "1", 1.5, False])
+def test_tokens_for_thinking_are_a_whole_number_of_which_none_switch_it_off(value: Any) -> None:
+    with pytest.raises(InvalidInputError, match="expected a whole number from 0") as raised:
+        Greeter(max_thinking_tokens=value)
+
+    assert raised.value.field == "max_thinking_tokens"
+    assert Greeter(max_thinking_tokens=0).options.max_thinking_tokens == 0
+
+
 def test_a_text_is_no_list_of_tools() -> None:
     with pytest.raises(InvalidInputError, match="expected a list of names, got the text 'Read'"):
         Greeter(allowed_tools="Read")

@@ -82,6 +82,15 @@ def test_a_context_cannot_be_changed_and_has_no_dict(tmp_path: Path) -> None:
     assert not hasattr(context, "__dict__")
 
 
+@pytest.mark.requirement("001-CONTEXT")
+@pytest.mark.parametrize("field", ["config", "extra"])
+def test_settings_and_extras_of_another_type_are_refused_by_field(tmp_path: Path, field: str) -> None:
+    given: dict[str, Any] = {"cwd": tmp_path, "branch": "main", "config": CONFIG, field: None}
+    with pytest.raises(InvalidInputError, match=f"{field}: expected") as caught:
+        AgentContext(**given)
+    assert caught.value.field == field
+
+
 @pytest.mark.requirement("000-FR-009", "001-CONTEXT-CWD-EXISTS")
 @pytest.mark.parametrize("name", ["missing", "file", "x" * 5000])
 def test_the_folder_has_to_exist(tmp_path: Path, name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -68,6 +69,32 @@ def test_what_is_no_agent_error_is_refused_among_the_errors(error: Any) -> None:
         AgentResult(success=False, output="", usage=USAGE, errors=[ERROR, error])
 
     assert caught.value.field == "errors"
+
+
+@pytest.mark.requirement("001-RESULT", "001-RESULT-DEFAULTS")
+@pytest.mark.parametrize("field", ["usage", "errors", "metadata"])
+@pytest.mark.parametrize("value", [None, 3])
+def test_what_is_no_usage_no_list_or_no_mapping_is_refused_by_field(field: str, value: Any) -> None:
+    given: dict[str, Any] = {"success": True, "output": "Done.", "usage": USAGE, field: value}
+    with pytest.raises(InvalidInputError, match=f"{field}: expected") as made:
+        AgentResult(**given)
+
+    assert made.value.field == field
+
+
+@pytest.mark.requirement("001-RESULT-FACTORIES")
+def test_the_factories_refuse_the_same() -> None:
+    nothing: Any = None
+    makers: list[tuple[str, Callable[[], object]]] = [
+        ("usage", lambda: AgentResult.success_result("Done.", nothing)),
+        ("usage", lambda: AgentResult.failure_result([ERROR], nothing)),
+        ("errors", lambda: AgentResult.failure_result(nothing, USAGE)),
+    ]
+
+    for field, make in makers:
+        with pytest.raises(InvalidInputError, match="expected") as caught:
+            make()
+        assert caught.value.field == field
 
 
 @pytest.mark.requirement("001-RESULT-FAILURE-NEEDS-ERROR", "000-FR-008", "000-US5-AS3")

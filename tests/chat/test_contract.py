@@ -86,6 +86,19 @@ def test_a_message_without_role_and_content_is_refused(message: Any) -> None:
         AgentContext.from_request("ana", "talk", [message])
 
 
+@pytest.mark.requirement("004-FROM-REQUEST", "004-CONTEXT", "004-RESULT")
+@pytest.mark.parametrize("value", [None, 3])
+def test_what_is_no_list_is_refused_by_field(value: Any) -> None:
+    for field, make in (
+        ("messages", lambda: AgentContext.from_request("ana", "talk", value)),
+        ("message_history", lambda: AgentContext("ana", "talk", value)),
+        ("tool_calls", lambda: AgentResult(True, "Hello!", value)),
+    ):
+        with pytest.raises(InvalidInputError, match=f"{field}: expected a list") as caught:
+            make()
+        assert caught.value.field == field
+
+
 @pytest.mark.requirement("004-RECORD", "004-RESULT")
 def test_a_result_and_its_tool_calls_have_the_fields_of_the_contract() -> None:
     record = ToolCallRecord("add_task", {"title": "Buy milk"}, {"success": True, "data": {}}, 245)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
 import pytest
 
 from maverick import AbortSignal, AgentExecutor, tool
-from maverick.exceptions import InvalidInputError
-from maverick.loop.events import RunEnd, ToolCallStart, TurnEnd
+from maverick.exceptions import InvalidInputError, MalformedResponseError
+from maverick.loop.events import ContentChunk, RunEnd, Thinking, ToolCallStart, TurnEnd
+from maverick.model import LLMClient, Request, Response
 from maverick.providers.scripted import Script
+from maverick.providers.wrappers.fallback import FallbackClient
+from maverick.providers.wrappers.limiter import LimitedClient, RateLimiter
 from maverick.testing import ScriptedClient, call, reply
 from scenario import agent, watch
 
@@ -52,6 +56,51 @@ async def test_a_stream_yields_what_a_listener_is_told_and_the_result_at_its_end
     last = events[-1]
     assert isinstance(last, RunEnd)
     assert last.result.output == "Done."
+
+
+class OneTurn:
+    """A client with ``run()`` and nothing else."""
+
+    def __init__(self, script: Script) -> None:
+        self._scripted = ScriptedClient(script)
+
+    async def run(self, request: Request) -> Response:
+        return await self._scripted.run(request)
+
+
+@pytest.mark.requirement("002-R1", "F-STREAM", "003-FR3-AC4")
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        pytest.param(lambda client: client, id="alone"),
+        pytest.param(lambda client: FallbackClient([client]), id="among others"),
+        pytest.param(lambda client: LimitedClient(client, RateLimiter(concurrency=1)), id="limited"),
+    ],
+)
+async def test_the_answer_of_a_client_that_cannot_stream_comes_as_one_piece(
+    wrap: Callable[[Any], LLMClient],
+) -> None:
+    client = wrap(OneTurn([call("work"), reply("All of it is done.", thinking="Done, is it?")]))
+
+    events = [event async for event in AgentExecutor(client).stream(agent(work, timeout_ms=60_000))]
+
+    assert [event.content for event in events if isinstance(event, ContentChunk)] == ["All of it is done."]
+    assert [event.content for event in events if isinstance(event, Thinking)] == ["Done, is it?"]
+    assert isinstance(events[-1], RunEnd)
+    assert events[-1].result.output == "All of it is done."
+
+
+@pytest.mark.requirement("002-R1", "P8")
+async def test_a_client_that_cannot_stream_and_returns_no_response_is_told_so() -> None:
+    class Wrong:
+        async def run(self, _: Request) -> str:
+            return "Hello!"
+
+    wrong: Any = Wrong()
+    result = await AgentExecutor(wrong).execute(agent(), on_activity=lambda _: None)
+
+    assert isinstance(result.errors[0], MalformedResponseError)
+    assert "returned a str in place of a Response" in str(result.error)
 
 
 @pytest.mark.requirement("F-STREAM", "003-FR2-AC3")

@@ -28,7 +28,7 @@ class AgentContext:
         extra: Whatever else a particular agent needs.
 
     Raises:
-        InvalidInputError: ``cwd`` is not a folder, or ``branch`` is empty.
+        InvalidInputError: ``cwd`` is not a folder, ``branch`` is empty, or ``config`` or ``extra`` is something else.
     """
 
     cwd: Path
@@ -40,6 +40,10 @@ class AgentContext:
         _existing_folder(self.cwd)
         if not isinstance(self.branch, str) or not self.branch.strip():
             refuse("branch", f"expected a name, got {self.branch!r}. Outside of git, use {NO_BRANCH!r}.")
+        if not isinstance(self.config, MaverickConfig):
+            refuse("config", f"expected a MaverickConfig, got {self.config!r}. load_config() makes one.")
+        if not isinstance(self.extra, dict):
+            refuse("extra", f"expected a dict, got {self.extra!r}.")
 
     @classmethod
     def from_cwd(cls, cwd: Path, config: MaverickConfig | None = None) -> Self:

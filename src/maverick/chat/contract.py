@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from maverick.chat import phrases
 from maverick.exceptions import InvalidInputError, TimeoutError
 from maverick.misuse import refuse
 from maverick.model import Document, Image
+
+T = TypeVar("T")
 
 _ROLES = ("user", "assistant")
 
@@ -65,7 +67,7 @@ class AgentContext:
             value = getattr(self, name)
             if not isinstance(value, str) or not value.strip() or not is_storable_name(value):
                 refuse(name, f"expected a text that is not empty, got {value!r}.")
-        object.__setattr__(self, "message_history", list(self.message_history))
+        object.__setattr__(self, "message_history", _listed("message_history", self.message_history))
 
     @classmethod
     def from_request(
@@ -80,9 +82,12 @@ class AgentContext:
                 ``tool_calls`` and ``attachments``.
 
         Raises:
-            InvalidInputError: A message has no role or content, or an invalid one.
+            InvalidInputError: ``messages`` is not a list, or a message has no role or content, or an invalid one.
         """
-        return cls(user_id, conversation_id, [_message(index, given) for index, given in enumerate(messages)])
+        given = _listed("messages", messages)
+        return cls(
+            user_id, conversation_id, [_message(index, message) for index, message in enumerate(given)]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +121,7 @@ class AgentResult:
     """What went wrong, in words for the user."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tool_calls", list(self.tool_calls))
+        object.__setattr__(self, "tool_calls", _listed("tool_calls", self.tool_calls))
 
     @property
     def is_answer(self) -> bool:
@@ -140,6 +145,13 @@ class AnswerTimeoutError(TimeoutError):
 def is_storable_name(text: str) -> bool:
     """Whether every database accepts it: no NULs, no lone surrogates."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _listed(field: str, given: Iterable[T]) -> list[T]:
+    """A list of its own of what was given for a field."""
+    if not isinstance(given, Iterable):
+        refuse(field, f"expected a list, got {given!r}.")
+    return list(given)
 
 
 def _message(index: int, given: Mapping[str, Any]) -> MessageHistory:

@@ -162,8 +162,8 @@ class AgentResult(Generic[T]):
     has at least one error that says why.
 
     Raises:
-        InvalidInputError: A failure has no error, a success has no output, or something in ``errors`` is not an
-            :class:`~maverick.exceptions.AgentError`.
+        InvalidInputError: A failure has no error, a success has no output, ``usage`` or ``metadata`` is something else, or
+            something in ``errors`` is not an :class:`~maverick.exceptions.AgentError`.
     """
 
     success: bool
@@ -193,6 +193,12 @@ class AgentResult(Generic[T]):
     """How many of the messages were there before the run: the conversation it was given."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.usage, AgentUsage):
+            refuse("usage", f"expected an AgentUsage, got {self.usage!r}.")
+        if not isinstance(self.metadata, Mapping):
+            refuse("metadata", f"expected a mapping, got {self.metadata!r}.")
+        if not isinstance(self.errors, Iterable):
+            refuse("errors", f"expected a list of AgentErrors, got {self.errors!r}.")
         object.__setattr__(self, "metadata", ResultMetadata(self.metadata))
         object.__setattr__(self, "errors", list(self.errors))
         for error in self.errors:
@@ -244,7 +250,7 @@ class AgentResult(Generic[T]):
         return AgentResult(
             success=False,
             output="",
-            errors=list(errors),
+            errors=cast("list[AgentError]", errors),  # which the result copies
             usage=usage,
             metadata=ResultMetadata(metadata or {}),
             terminate_reason=TerminateReason.ERROR,

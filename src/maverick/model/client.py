@@ -27,6 +27,8 @@ class LLMClient(Protocol):
     A client holds no conversation and never retries: both are the caller's. It raises
     :class:`~maverick.exceptions.AgentError` and nothing else, and when its task is cancelled it stops at once.
 
+    Executors take a client that has ``run()`` alone, too: its answers come as one piece.
+
     A client may also have ``model``, the ``provider:model`` it asks when a request names none, ``defaults``, the
     :class:`RequestDefaults` of requests that set nothing, ``model_info(model) -> ModelInfo``, ``check(request)``, which
     refuses settings before a run begins, ``async aclose()``, and ``for_run()``, an async context manager that is entered

@@ -6,9 +6,11 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import Self
 
 from maverick.config.provider_names import NEED_A_MODEL
+from maverick.exceptions import MalformedResponseError
 from maverick.misuse import refuse
 from maverick.model.client import (
     NO_DEFAULTS,
@@ -134,10 +136,34 @@ async def close_client(client: LLMClient) -> None:
         await aclose()
 
 
+def stream_of(client: LLMClient) -> Callable[[Request], AsyncIterator[StreamItem]]:
+    """What streams the client's answers. That of a client with ``run()`` alone comes as one piece."""
+    return getattr(client, "stream", None) or partial(_stream_whole, client)
+
+
+async def _stream_whole(client: LLMClient, request: Request) -> AsyncIterator[StreamItem]:
+    response = whole(await client.run(request))
+    for part in response.parts:
+        if isinstance(part, Text | Thought):
+            yield (TextDelta if isinstance(part, Text) else ThinkingDelta)(part.text)
+    yield response
+
+
+def whole(response: Response) -> Response:
+    """The response, if it is one; a client from elsewhere may return anything (promise P8)."""
+    if not isinstance(response, Response):
+        raise MalformedResponseError(
+            f"The model's client returned a {type(response).__name__} in place of a Response."
+        )
+    if response.usage.input_tokens < 0 or response.usage.output_tokens < 0:
+        raise MalformedResponseError("The model's client reported a negative number of tokens.")
+    return response
+
+
 @asynccontextmanager
 async def open_stream(client: LLMClient, request: Request) -> AsyncIterator[AsyncIterator[StreamItem]]:
     """The client's stream of an answer, which is closed at the end of the block however the block ends."""
-    stream = client.stream(request)
+    stream = stream_of(client)(request)
     try:
         yield stream
     finally:

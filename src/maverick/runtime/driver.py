@@ -27,6 +27,7 @@ from maverick.loop.result import RESUMABLE, AgentResult, TerminateReason, ToolOu
 from maverick.loop.steps import AwaitApproval, CallModel, CheckOutput, Finish, ReviewCalls, RunTools, Step
 from maverick.model import ExecutionMetrics, History, Message, Request, Response, TextDelta
 from maverick.model.client import RunScope, run_scope
+from maverick.providers.client import stream_of, whole
 from maverick.providers.deadlines import RequestTimeout, deadlines_of
 from maverick.runtime.approver import NOT_ASKED, ask_about
 from maverick.runtime.deciding import ExecutorOptions
@@ -111,6 +112,7 @@ class Driver(Generic[T]):
         """Do what the loop asks, step by step, until it is finished or the run is stopped."""
         self._interruption = Interruption(self.run.loop.seconds_left(first), signal, self.run.handover)
         self._deadlines = deadlines_of(asyncio.get_running_loop())
+        self._stream = stream_of(self.run.client)
         try:
             step = await self.run.record(first)
             # By type: asking a struct what it is no instance of takes five times as long.
@@ -154,7 +156,7 @@ class Driver(Generic[T]):
             return recorded
         self._partial.clear()
         try:
-            response = _whole(await self._interruption.guard(self._ask_in_time(step.request)))
+            response = whole(await self._interruption.guard(self._ask_in_time(step.request)))
         except (RunInterrupted, RunHandedOverError):
             raise
         except Exception as error:  # noqa: BLE001 - a client from elsewhere may raise anything (promise P8)
@@ -237,7 +239,7 @@ class Driver(Generic[T]):
         # A partial answer can be kept, and shown as it arrives, only if it is streamed.
         if not self.run.watched and not self._interruption.may_come:
             return await self.run.client.run(request)
-        items = self.run.client.stream(request)
+        items = self._stream(request)
         try:
             async for item in items:
                 if isinstance(item, Response):
@@ -332,17 +334,6 @@ class Driver(Generic[T]):
             )
         assert isinstance(step, Finish)  # noqa: S101 - an interrupted run is over
         return step
-
-
-def _whole(response: Response) -> Response:
-    """The response, if it is one; a client from elsewhere may return anything (promise P8)."""
-    if not isinstance(response, Response):
-        raise MalformedResponseError(
-            f"The model's client returned a {type(response).__name__} in place of a Response."
-        )
-    if response.usage.input_tokens < 0 or response.usage.output_tokens < 0:
-        raise MalformedResponseError("The model's client reported a negative number of tokens.")
-    return response
 
 
 def _jittered(step: CallModel) -> float:

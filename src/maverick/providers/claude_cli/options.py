@@ -21,8 +21,8 @@ IDLE_SECONDS = 120.0
 _LEAST_IDLE_SECONDS = 10.0  # the CLI takes no less
 
 _FRACTIONS = {"timeout", "request_seconds", "idle_seconds", "max_budget_usd"}
-_AMOUNTS = _FRACTIONS | {"max_tokens", "max_turns", "max_processes", "max_buffer_size"}
-"""Options that have to be above 0."""
+_AMOUNTS = _FRACTIONS | {"max_tokens", "max_turns", "max_processes", "max_buffer_size", "max_thinking_tokens"}
+"""Options that have to be above 0; no tokens for thinking switch it off."""
 
 DEFAULT_ENVIRONMENT: Mapping[str, str] = {
     "CLAUDE_CODE_MAX_RETRIES": "0",
@@ -95,15 +95,18 @@ def build_options(
 
 
 def check_numbers(**given: Any) -> None:
-    """Refuse amounts among the options that are not numbers above 0."""
+    """Refuse amounts among the options that are not numbers above 0, or from 0 for thinking."""
     for name in _AMOUNTS & given.keys():
         value = given[name]
         whole = name not in _FRACTIONS
         if value is None and name != "max_processes":
             continue
-        if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not value > 0:
+        is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+        may_be_zero = name == "max_thinking_tokens"
+        if not is_number or not (value > 0 or (may_be_zero and value == 0)):
             what = "a whole number" if whole else "a number"
-            refuse(name, f"expected {what} above 0, got {value!r}.")
+            least = "from 0" if may_be_zero else "above 0"
+            refuse(name, f"expected {what} {least}, got {value!r}.")
 
 
 def built_in(tools: Iterable[str]) -> list[str]:
