@@ -16,7 +16,8 @@ from chat.misbehaviour import SAID, TITLES, Stored, assert_obeys
 from chat.parlour import Parlour
 from maverick import tool
 from maverick.chat import AgentResult, AgentRunner, Database
-from maverick.chat.phrases import ONE_AT_A_TIME
+from maverick.chat.phrases import ONE_AT_A_TIME, TROUBLE
+from maverick.exceptions import ToolError
 from maverick.loop import RunConfig
 from maverick.loop.events import ContentChunk
 from maverick.model import Request
@@ -449,6 +450,71 @@ async def test_a_question_about_the_world_is_answered_beside_what_a_task_tool_di
     assert result.response.endswith("Do you really want to delete 'pay rent'? Reply 'yes delete' to confirm.")
     assert (words in result.response) == kept
     assert "It's deleted" not in result.response
+
+
+@tool
+async def send_mail(to: str) -> str:
+    """Send a mail."""
+    raise ToolError(f"no route to {to}: smtp://me:hunter22@mail.example")
+
+
+@tool(effect="pure")
+async def forecast(city: str) -> str:
+    """The weather in a city."""
+    if city == "Atlantis":
+        raise ToolError("no such city")
+    return "rain, 9 degrees"
+
+
+@pytest.mark.requirement("004-G-FRIENDLY", "CHAT-TRUTH")
+@pytest.mark.parametrize("made", [call("send_mail", to="bob"), call("send_mail"), call("send_post")])
+@pytest.mark.parametrize(
+    "words", ["I sent the mail to Bob.", "Your mail is on its way to Bob.", "Mail sent!"]
+)
+async def test_what_another_tool_failed_to_do_is_not_said_to_be_done(
+    made: Any, words: str, database: Database
+) -> None:
+    parlour = Parlour(database, client=ScriptedClient([made, reply(words)]), tools=[send_mail])
+
+    result = await parlour.say("mail bob")
+    await parlour.aclose()
+
+    assert not result.success
+    assert result.response == result.error == TROUBLE
+    assert "hunter22" not in str(result.tool_calls)
+
+
+@pytest.mark.requirement("004-G-FRIENDLY")
+async def test_what_failed_is_told_beside_what_a_task_tool_did_and_apologies_are_kept(
+    database: Database,
+) -> None:
+    both = calls(call("add_task", title="umbrella"), call("send_mail", to="bob"))
+    client = ScriptedClient([both, reply("ok"), call("send_mail", to="bob"), reply("I'm sorry about that.")])
+    parlour = Parlour(database, client=client, tools=[send_mail])
+
+    mixed = await parlour.say("add umbrella and mail bob")
+    alone = await parlour.say("mail bob")
+    await parlour.aclose()
+
+    assert mixed.response == f"Got it! Added 'umbrella' to your list. Anything else?\n{TROUBLE}"
+    assert (mixed.success, mixed.error) == (False, TROUBLE)
+    assert alone.response == f"I'm sorry about that.\n{TROUBLE}"
+
+
+@pytest.mark.requirement("004-G-FRIENDLY")
+async def test_a_failure_that_was_made_up_for_is_not_told(database: Database) -> None:
+    script: list[Any] = [
+        call("forecast", city="Atlantis"),
+        call("forecast", city="Rome"),
+        reply("Rain in Rome, 9 degrees."),
+    ]
+    parlour = Parlour(database, client=ScriptedClient(script), tools=[forecast])
+
+    result = await parlour.say("how is the weather in Rome?")
+    await parlour.aclose()
+
+    assert result.success
+    assert result.response == "Rain in Rome, 9 degrees."
 
 
 @pytest.mark.requirement("CHAT-TRUTH")

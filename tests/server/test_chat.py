@@ -207,6 +207,19 @@ async def test_a_model_that_fails_is_told_in_friendly_words(tmp_path: Path) -> N
 
 
 @pytest.mark.requirement("SERVER-CHAT")
+async def test_a_model_that_says_nothing_for_people_has_a_reason_and_a_line_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = ScriptedClient([reply('{"success": true}')])
+    async with ChatServer(tmp_path / "chat.db", client=client) as server:
+        answer = await server.person("ana").say("hello")
+
+    assert answer["status"] == "failed"
+    assert answer["reason"] == "I'm having a bit of trouble right now. Please try again."
+    assert "nothing that the model said may be shown" in caplog.text
+
+
+@pytest.mark.requirement("SERVER-CHAT")
 async def test_tools_act_for_the_user_of_the_token_whatever_the_model_says(tmp_path: Path) -> None:
     turns: list[TurnLike] = [
         call("add_task", title="milk", user_id="user_bob"),

@@ -55,7 +55,8 @@ _LIKELY = re.compile(
     rf"|\byour (?:\w+ )*(?:list|{_TASKS}|day|schedule) (?:\w+ )?(?:is|are|has|have|contains?|includes?|shows?|looks?|now)\b"
     r"|\byour (?:\w+ )*(?:list|tasks?|to-?dos?)\s*:|\bhere (?:is|are|'s) (?:your|the|all)\b"
     r"|\b(?:on|off|from|in|to) (?:your|the) (?:\w+ )*(?:list|tasks)\b"
-    r"|\bis (?:now )?(?:due|overdue|complete|open|empty|high|low|off|back|away|history)\b"
+    r"|\bis (?:now )?(?:due|overdue|complete|open|empty|high|low|off|back|away|history|live|official|in place|in effect)\b"
+    r"|\b(?:all|both|they)(?: \w+)? are in\b"
 )
 """Also says so, unless the sentence is a question or an offer."""
 _ASKS = re.compile(
@@ -82,7 +83,15 @@ _COURTESY = frozenset(
 """A short sentence of these words alone says nothing of what was done."""
 _SHORT = 5
 
-_ROUTINE = re.compile(r"\b(?:anything|what|something) (?:else|more)\b|\b(?:can|may) i (?:help|do)\b")
+_ROUTINE = re.compile(
+    r"\b(?:anything|what|something) (?:else|more)\b|\b(?:can|may) i (?:help|do)\b|^\W*(?:what \w+|\w+ who|\w+)\?$"
+)
+"""A question that asks for nothing, such as "Milk? What milk?"."""
+_PRIVATE = re.compile(
+    r"\byour (?:data|list|tasks)\b.*\b(?:private|nobody else|no one else|on this (?:computer|machine|device)"
+    r"|only (?:shown|visible|seen|you can)|only to you)\b"
+)
+"""Tells who can see the list, and not what is on it."""
 _ABOUT_TASKS = re.compile(rf"\b(?:{_TASKS}|lists?)\b|[☐☑✓✔✅]")
 
 _ITEM = re.compile(r"(?:-|\d+[.)]) ")
@@ -185,6 +194,7 @@ def is_claim(sentence: str, *, elsewhere: bool = False, expected: Expected = Exp
         not _LIKELY.search(_HARMLESS.sub(" ", plain).rstrip(" .!…*"))
         or _ASKS.search(plain)
         or _OFFERS.search(plain)
+        or _PRIVATE.search(plain)
     ):
         return False
     is_told = expected is Expected.ANYTHING and not is_certain and len(plain.split()) > _SHORT

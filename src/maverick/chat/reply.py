@@ -18,6 +18,7 @@ from maverick.chat import phrases
 from maverick.chat.contract import AgentResult, ToolCallRecord
 from maverick.chat.streaming import SentenceFilter
 from maverick.chat.task_tools import ADD, LIST, TASK_TOOL_NAMES
+from maverick.journal.redaction import redact_text
 from maverick.loop import TerminateReason
 from maverick.loop.result import ToolOutcome, ToolRecord
 
@@ -72,10 +73,14 @@ def compose(
     ``latest`` is the list as it is now, where the user asked for one before a change.
     """
     outcomes = _standing(calls if latest is None else [*calls, latest])
-    if outcomes:
-        errors = [outcome.sentence for outcome in outcomes if outcome.kind is _Kind.ERROR]
-        response = _joined(text.text, *_shown(outcomes, phrases.RESPONSE_LENGTH - len(text.text)))
-        return AgentResult(not errors, response, list(calls), _joined(*errors) or None)
+    trouble = phrases.TROUBLE if text.failed else ""
+    if outcomes or trouble:
+        errors = [outcome.sentence for outcome in outcomes if outcome.kind is _Kind.ERROR] + [trouble]
+        room = phrases.RESPONSE_LENGTH - len(text.text) - len(trouble)
+        error = _joined(*dict.fromkeys(errors))
+        return AgentResult(
+            not error, _joined(text.text, *_shown(outcomes, room), trouble), list(calls), error or None
+        )
     if text.claimed and not text.declines:
         response = _joined(text.text, phrases.NOTHING_DONE)
         return AgentResult(False, response, list(calls), phrases.NOTHING_DONE)
@@ -206,5 +211,5 @@ def _parsed(made: ToolRecord, trouble: str) -> dict[str, Any]:
         return found
     if made.outcome is ToolOutcome.FINISHED:
         return {"success": True, "data": made.result if found is None else found}
-    error = {"code": made.outcome.value, "message": trouble, "details": {"said": made.result}}
+    error = {"code": made.outcome.value, "message": trouble, "details": {"said": redact_text(made.result)}}
     return {"success": False, "error": error}

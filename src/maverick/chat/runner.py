@@ -49,6 +49,7 @@ from maverick.model import Document, Effect, Image, LLMClient, Message, Role, To
 from maverick.model.client import model_info, own_model, request_defaults
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import EventStream, Listener, log_failure
+from maverick.telemetry import log
 from maverick.tools.threads import run_in_thread
 
 if TYPE_CHECKING:  # it brings MCP with it
@@ -57,6 +58,7 @@ if TYPE_CHECKING:  # it brings MCP with it
 _MOST_AGENTS = 64
 """How many users' agents are cached, where users have tools of their own."""
 _TIME_IS_UP = "the time is up"
+_NO_ANSWER = "a tool failed, or nothing that the model said may be shown; `maverick runs show` has the run"
 
 _conversation_id: ContextVar[str] = ContextVar("conversation_id")
 """The conversation of a tool call: the tasks of a run inherit it from the one that started the run."""
@@ -279,11 +281,13 @@ class AgentRunner:
             )
         made = [record for record in result.tool_calls if record.outcome is not ToolOutcome.DENIED]
         calls = [tool_call_record(record) for record in made]
-        for record in made:
-            events.tool_ran(record.tool_name, record.arguments, record.result)
+        for record in result.tool_calls:
+            events.tool_ran(record.tool_name, record.arguments, record.result, record.outcome)
         if result.success:
             text.finish(result.raw_content)
             answer = compose(calls, text, await self._listed_again(calls, text, context.user_id))
+            if not answer.is_answer:
+                log(logging.WARNING, "chat_failed", {"run_id": run_id}, text=_NO_ANSWER)
         else:
             reason = TerminateReason.TIMEOUT if stop.reason == _TIME_IS_UP else result.terminate_reason
             if reason is TerminateReason.ABORTED:

@@ -40,6 +40,8 @@ _INTERJECTION = 3
 _LONGEST = 2 * RESPONSE_LENGTH
 """Only so much of a longer sentence is checked; nothing after it is sent."""
 _MORE = " …"
+_LOOKED_UP = ""
+"""Stands for the tools that only look something up: one of them makes up for another."""
 _DIVIDER = "~~~"
 """Begins and ends code; a single one only divides the text."""
 
@@ -62,6 +64,8 @@ class SentenceFilter:
         self._tasks_called = False
         self._others_called = False
         self._acted_elsewhere = False
+        self._not_done: dict[str, ToolOutcome] = {}
+        """What became of the tools other than the task tools that did not work, and were not made up for since."""
         self._of_others = self._asked.beside
         """The words of a question about the world, of calls of other tools, and of their results."""
         self._repeated: set[str] = set()
@@ -130,16 +134,28 @@ class SentenceFilter:
         """The model calls tools: words that were not sent by then are dropped."""
         self._begin()
 
-    def tool_ran(self, *, task: bool, acted: bool, about: str = "") -> None:
-        """A tool has run: a task tool, whose own message says what it did, or one that may have acted elsewhere.
+    def task_tool_ran(self) -> None:
+        """A task tool has run, whose own message says what it did."""
+        self._tasks_called = True
 
-        ``about`` is what the latter was asked, and what it said.
+    def other_tool_ran(self, name: str, about: str, outcome: ToolOutcome, *, acts: bool) -> None:
+        """Another tool was called: one that only looks something up, or one that ``acts``.
+
+        ``about`` is what it was asked, and what it said.
         """
-        self._tasks_called |= task
-        if not task:
-            self._of_others |= {*meaningful(about.replace("_", " "))}
-        self._others_called |= not task
-        self._acted_elsewhere |= acted and not task
+        self._others_called = True
+        if outcome is not ToolOutcome.FINISHED:
+            self._not_done[name if acts else _LOOKED_UP] = outcome
+            return
+        for done in (name, _LOOKED_UP):
+            self._not_done.pop(done, None)
+        self._of_others |= {*meaningful(about.replace("_", " "))}
+        self._acted_elsewhere |= acts
+
+    @property
+    def failed(self) -> bool:
+        """Whether the reply has to say that something did not work; what was not allowed is not told so."""
+        return any(outcome is not ToolOutcome.DENIED for outcome in self._not_done.values())
 
     def finish(self, whole: str, *, cut: bool = False) -> None:
         """The run is over, after all words of its last turn, or cut off in the middle of them."""
@@ -229,6 +245,8 @@ class SentenceFilter:
         is_doubtful = is_report or not (is_explained or is_talk(words))
         if self._tasks_called and (is_doubtful or not is_of_others):
             return ""
+        if self._not_done and is_doubtful:
+            return ""
         self.is_doubtful |= is_doubtful
         self._waits |= is_report
         return words
@@ -314,15 +332,18 @@ class FilteredEvents:
                     self._calls[call.id] = call
                     self._text.drop_unsent()
                 case events.ToolCallEnd(tool_call_id=call_id, outcome=outcome, result=result) if (
-                    outcome is not ToolOutcome.DENIED and (ended := self._calls.get(call_id)) is not None
-                ):
-                    self.tool_ran(ended.tool_name, ended.arguments, result)
+                    ended := self._calls.get(call_id)
+                ) is not None:
+                    self.tool_ran(ended.tool_name, ended.arguments, result, outcome)
         self._pass_on(event)
 
-    def tool_ran(self, name: str, arguments: Mapping[str, Any], result: str) -> None:
-        """Take in that a tool has run, perhaps before the run was resumed here."""
-        about = " ".join([name, *map(str, arguments.values()), result])
-        self._text.tool_ran(task=name in TASK_TOOL_NAMES, acted=name not in self._pure, about=about)
+    def tool_ran(self, name: str, arguments: Mapping[str, Any], result: str, outcome: ToolOutcome) -> None:
+        """Take in that a tool was called, perhaps before the run was resumed here."""
+        if name not in TASK_TOOL_NAMES:
+            about = " ".join([name, *map(str, arguments.values()), result])
+            self._text.other_tool_ran(name, about, outcome, acts=name not in self._pure)
+        elif outcome is not ToolOutcome.DENIED:
+            self._text.task_tool_ran()
 
     def finish(self, response: str) -> None:
         """Send the rest of the reply, and the end of the run."""

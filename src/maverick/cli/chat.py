@@ -103,20 +103,30 @@ def _converse(
 
 async def _answer(session: ChatSession, screen: Screen, text: str) -> int:
     """Answer a person, showing the answer as it comes; Ctrl-C stops it and keeps what there is."""
+    from maverick.chat.task_tools import (
+        TASK_TOOL_NAMES,
+    )  # here, so that a prompt is shown before what is heavy is loaded
+
     stop, view = AbortSignal(), EventPrinter(screen, plain=session.model == OFFLINE, explain=_explain)
+    unshown: set[str] = set()  # calls of task tools: the answer says in words what they did
     with on_ctrl_c(stop.abort):
         async with progress_line(screen) as progress:
             async for event in session.answer(text, signal=stop):
                 if progress is not None:
                     progress.follow(event)
-                # The answer of a task tool is not shown: the model puts it into words.
-                if not (isinstance(event, ToolCallEnd) and event.result.startswith('{"success":')):
+                if isinstance(event, ToolCallStart) and event.tool_call.tool_name in TASK_TOOL_NAMES:
+                    unshown.add(event.tool_call.id)
+                elif not (isinstance(event, ToolCallEnd) and event.tool_call_id in unshown):
                     view.show(event)
-    result = session.last
+    result, reply = session.last, session.reply
     view.conclude(result)
-    if result.success:
+    if not result.success:
+        return INTERRUPTED if result.terminate_reason is TerminateReason.ABORTED else FAILURE
+    if reply is None or reply.is_answer:
         return SUCCESS
-    return INTERRUPTED if result.terminate_reason is TerminateReason.ABORTED else FAILURE
+    if not view.answered:
+        screen.complain(f"maverick: {reply.response}")
+    return FAILURE
 
 
 def _explain(error: Exception) -> str:

@@ -54,6 +54,8 @@ class ChatSession:
         self._conversation_id = str(uuid.uuid4())
         self.last: AgentResult[Any]
         """How the last run ended."""
+        self.reply: ChatResult | None = None
+        """The last answer, unless there was none."""
         self.run_ids: list[str] = []
         """The runs there were, oldest first."""
 
@@ -86,7 +88,7 @@ class ChatSession:
 
         What was said is kept, unless there was no answer at all: such a question is asked again.
         """
-        answer: ChatResult | None = None
+        self.reply = None
         runs = len(self.run_ids)
         context = await run_in_thread(self._context)
         try:
@@ -97,14 +99,16 @@ class ChatSession:
                         self.run_ids.append(event.run_id)
                     yield event
                 else:
-                    answer = event
+                    self.reply = event
         except TimeoutError as error:
             if len(self.run_ids) == runs:  # else the last event has said so
                 self.last = _never_begun(error)
             return
+        answer = self.reply
         if answer is not None and len(self.run_ids) == runs:
             self.last = _never_begun(AgentError(answer.response))
-        if answer is not None and self.last.terminate_reason is not TerminateReason.ERROR:
+        is_empty = answer is None or (self.last.success and not (answer.is_answer or answer.tool_calls))
+        if answer is not None and not is_empty and self.last.terminate_reason is not TerminateReason.ERROR:
             await run_in_thread(self._keep, text, answer)
 
     def start_anew(self) -> None:

@@ -118,6 +118,8 @@ class TaskChat:
         if status is AnswerStatus.FAILED and failure is not None:
             reason = reason_of(failure)
             log_in_full("answer_failed", failure, run_id=job.record.run_id)
+        elif status is AnswerStatus.FAILED:
+            reason = result.error or ""
         return Reply(
             status=status,
             response=result.response,

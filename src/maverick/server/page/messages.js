@@ -96,7 +96,7 @@ export class AnswerMessage {
     });
     for (const part of message.parts ?? calls.map((_, number) => ({ type: "tool_call", number }))) made.part(part, calls);
     if (message.output !== null) made.showOutput(message.output);
-    else if (message.content && !message.parts?.some(({ text }) => text === message.content)) made.write(0, message.html);
+    else if (message.content && message.content !== message.reason && !message.parts?.some(({ text }) => text === message.content)) made.write(0, message.html);
     made.waiting.remove();
     if (message.status === "failed") made.trouble(message.reason || WRONG);
     else made.offer(message.content, message.status === "stopped" ? "Stopped." : "");
@@ -198,7 +198,7 @@ export class AnswerMessage {
     this.waiting.remove();
     for (const card of this.tools.values()) status === "waiting" ? card.wait() : card.leave();
     if (output !== null && output !== undefined) this.showOutput(output);
-    else if (response && status !== "waiting") this.conclude(html, status);
+    else if (response && status !== "waiting") this.conclude(html, status, response === reason);
     if (this.sources) this.content.append(this.sources);
     if (this.question) this.content.append(this.question);
     if (status === "failed") this.trouble(reason || WRONG);
@@ -206,14 +206,15 @@ export class AnswerMessage {
     else if (reason) this.note(reason); // it waits for another server, which has its agent
   }
 
-  /** What was streamed stays; the answer itself is only shown if it was not. */
-  conclude(html, status) {
+  /** What was streamed stays; the answer itself is only shown if it was not, and is no more than the reason why there is none. */
+  conclude(html, status, isReason) {
     if (this.agent.name === "tasks") {
       for (const words of [...this.content.querySelectorAll(".words")]) words.remove();
       this.block = null; // said in pieces before and after its tools, it is one text
     }
     const isSaid = this.block || (status !== "complete" && this.content.querySelector(".words"));
-    if (!isSaid && !(status === "failed" && this.agent.name === "tasks")) this.write(0, html);
+    const isBare = status === "failed" && this.agent.name === "tasks" && (isReason || !this.tools.size);
+    if (!isSaid && !isBare) this.write(0, html);
   }
 
   /** Why there is no answer, and another try. */
