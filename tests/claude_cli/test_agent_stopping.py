@@ -12,7 +12,9 @@ import pytest
 from claude_cli.api import CliApi, Greeter, calls, endless
 from claude_cli.census import gone, open_handles, there
 from maverick import AbortSignal, TerminateReason
-from maverick.exceptions import AbortedError, TimeoutError
+from maverick.agents import AgentContext, AgentRegistry
+from maverick.config import MaverickConfig
+from maverick.exceptions import AbortedError, StreamTimeoutError, TimeoutError
 
 pytestmark = [
     pytest.mark.requirement("CLI-NO-ORPHANS", "P4"),
@@ -54,17 +56,29 @@ async def test_an_abort_ends_it_with_what_was_said_and_used(
     assert result.usage.total_cost_usd
 
 
-async def test_a_timeout_ends_it_with_the_partial_text(
+@pytest.mark.requirement("000-EDGE-STREAM", "001-ERROR-STREAMING", "001-REGISTRY-CREATE")
+async def test_a_timeout_ends_it_with_the_partial_text_in_the_result_and_on_the_error(
     api: CliApi, env: dict[str, str], mark: str, tmp_path: Path
 ) -> None:
     api.play(endless)
+    registry = AgentRegistry()
+    registry.register("greeter", Greeter)
+    context = AgentContext(tmp_path, "main", MaverickConfig())
 
-    result = await Greeter(env=env, timeout=3).run_prompt("Tell.")
+    for seconds in (3, 6, 12, 24):  # it may be slow to start
+        result = await registry.create("greeter", env=env, timeout=seconds).execute(context)
+        if result.raw_content:
+            break
 
     assert await gone(mark) == []
     assert result.terminate_reason is TerminateReason.TIMEOUT
-    assert isinstance(result.errors[0], TimeoutError)
-    assert result.raw_content[:17] in ("", "Once upon a time ")  # it may be slow to start
+    (error,) = result.errors
+    assert isinstance(error, StreamTimeoutError)
+    assert isinstance(error, TimeoutError)
+    assert "the timeout=… of its class" in str(error)
+    assert [message.content for message in error.partial_messages] == [result.raw_content]
+    assert result.raw_content.startswith("Once upon a time ")
+    assert result.metadata["model"] == "claude-sonnet-4-5"
 
 
 @pytest.mark.parametrize("seconds", [0.001, 0.05, 0.3])

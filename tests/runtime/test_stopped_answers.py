@@ -9,7 +9,7 @@ import pytest
 
 from canary import CANARY
 from maverick import AbortSignal, AgentExecutor, Hooks, ModelConfig, TerminateReason, ToolContext, connect
-from maverick.exceptions import ServerError, StreamingError, TimeoutError
+from maverick.exceptions import AbortedError, ServerError, StreamingError, StreamTimeoutError, TimeoutError
 from maverick.journal import MemoryJournal
 from maverick.loop.events import RunEnd
 from maverick.model import Message, Request, Response, StreamItem, TextDelta
@@ -58,8 +58,11 @@ async def test_an_abort_keeps_the_words_so_far_of_a_run_that_nobody_watches() ->
         await client.began.wait()
         signal.abort("enough")
 
+    (error,) = running.result().errors
     assert running.result().terminate_reason is TerminateReason.ABORTED
     assert running.result().raw_content == "Once upon "
+    assert isinstance(error, AbortedError)
+    assert error.partial_messages == [Message.assistant("Once upon ")]
 
 
 @pytest.mark.requirement("003-ERR-TIMEOUT")
@@ -75,8 +78,12 @@ async def test_the_words_so_far_are_kept_however_much_time_was_left_when_the_ans
         now = loop.time
         monkeypatch.setattr(loop, "time", lambda: now() + 3_600)
 
+    (error,) = running.result().errors
     assert running.result().terminate_reason is TerminateReason.TIMEOUT
     assert running.result().raw_content == "Once upon "
+    assert isinstance(error, StreamTimeoutError)
+    assert error.partial_messages == [Message.assistant("Once upon ")]
+    assert "raise RunConfig(timeout=…)" in str(error)
 
 
 class Cut(Client):
@@ -164,7 +171,10 @@ async def test_the_words_so_far_are_kept_when_the_time_of_the_model_call_is_up()
     async with asyncio.timeout(PATIENCE):
         result = await AgentExecutor(Unfinished()).execute(definition)
 
-    assert isinstance(result.errors[0], TimeoutError)
+    (error,) = result.errors
+    assert isinstance(error, StreamTimeoutError)
+    assert error.partial_messages == [Message.assistant("Once upon ")]
+    assert "raise request_timeout" in str(error)
     assert result.raw_content == result.messages[-1].content == "Once upon "
 
 
@@ -181,6 +191,7 @@ async def test_secrets_in_the_words_so_far_are_hidden_and_words_that_no_hook_has
     assert isinstance(unseen.errors[0], StreamingError)
     assert unseen.errors[0].partial_messages == []
     assert late.terminate_reason is TerminateReason.TIMEOUT
+    assert not isinstance(late.errors[0], StreamingError)
 
 
 async def test_the_words_so_far_are_kept_when_the_connection_closes_whatever_the_time_left() -> None:

@@ -247,7 +247,7 @@ async def test_the_result_says_which_run_trace_agent_and_model_it_was() -> None:
         "run_id": "run_7",
         "trace_id": "trace_7",
         "agent": ("worker",),
-        "model": "scripted:",
+        "model": "scripted",
     }
     assert re.fullmatch(r"run_[0-9a-f]{16}", made.metadata["run_id"])
     assert re.fullmatch(r"[0-9a-f]{32}", made.metadata["trace_id"])

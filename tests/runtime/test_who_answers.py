@@ -215,7 +215,7 @@ async def test_what_answered_last_is_told_where_a_run_changes_models() -> None:
 
     result = await AgentExecutor(client).execute(agent("scripted:one"), inputs=HI)
 
-    assert result.metadata["model"] == "scripted:one"
+    assert result.metadata["model"] == "one"
 
 
 async def test_without_a_key_the_offline_model_answers_and_a_program_is_warned() -> None:

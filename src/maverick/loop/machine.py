@@ -141,7 +141,7 @@ class AgentLoop(LoopState[T]):
                 return retry
         if not step.compaction:
             self._keep_partly(entry.partial_text, step)
-            return self._finish(TerminateReason.ERROR, error)
+            return self._finish(TerminateReason.ERROR, termination.broken_off(error, entry.partial_text))
         # What was about this conversation, or may pass, does not say that the provider cannot compact.
         self._compactor.native &= error.retryable or isinstance(error, ContextOverflowError)
         return self._summarize() if step.request.compact else self._compact("")
@@ -228,7 +228,8 @@ class AgentLoop(LoopState[T]):
         self._keep_partly(entry.partial_text, step)
         self._unchecked = step if isinstance(step, CheckOutput) else None
         if entry.reason is TerminateReason.TIMEOUT:
-            return self._stop_at(entry.reason)
+            late = termination.limit_reached(entry.reason, self.ledger.limits)
+            return self._finish(entry.reason, termination.broken_off(late, entry.partial_text))
         return self._finish(entry.reason, entry.error or termination.interrupted(entry, step))
 
     def _keep_partly(self, text: str, step: Step) -> None:

@@ -172,7 +172,8 @@ class AgentResult(Generic[T]):
     """The answer: of the declared type, or the text when none was declared; ``None`` when the run has failed. What there
     was of an answer then is ``raw_content``."""
     metadata: ResultMetadata = field(default_factory=ResultMetadata)
-    """``run_id``, ``trace_id``, ``agent`` (the path of names) and ``model``, the one that answered."""
+    """``run_id``, ``trace_id``, ``agent`` (the path of names) and ``model``, the one that answered as its provider names it;
+    if none has answered, the one that the definition names."""
     errors: list[AgentError] = field(default_factory=list)
     """What went wrong, the first error first."""
     usage: AgentUsage

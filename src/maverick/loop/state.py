@@ -191,7 +191,7 @@ class LoopState(Generic[T]):
                 run_id=start.run_id,
                 trace_id=start.trace_id,
                 agent=start.agent,
-                model=self._answered or self._requests.config.model,
+                model=self._answered or self._asked,
             ),
             errors=[] if error is None else [error],
             usage=AgentUsage.of(self.ledger.usage, round(self._elapsed * 1000)),
@@ -227,6 +227,12 @@ class LoopState(Generic[T]):
 
     def _request(self, max_tokens: int) -> Request:
         return self._requests.request(self.conversation.history, max_tokens)
+
+    @property
+    def _asked(self) -> str:
+        """The model that is asked, as its provider names it; empty if that is up to the client."""
+        provider, _, name = self._requests.config.model.partition(":")
+        return name or provider
 
     @property
     def _elapsed(self) -> float:

@@ -11,13 +11,14 @@ from maverick.exceptions import (
     LimitExceededError,
     RefusalError,
     StreamingError,
+    StreamTimeoutError,
     TimeoutError,
 )
 from maverick.loop.entries import Interrupted
 from maverick.loop.limits import Limits
 from maverick.loop.result import TerminateReason
 from maverick.loop.steps import AwaitApproval, Step
-from maverick.model import Response, StopReason
+from maverick.model import Message, Response, StopReason
 
 _ADVICE = {
     TerminateReason.MAX_TURNS: ("max_turns", "turns", "It may need more turns or a simpler task"),
@@ -49,6 +50,14 @@ def reason_of(error: BaseException | None) -> TerminateReason:
     return TerminateReason.ERROR
 
 
+def broken_off(error: AgentError, partial: str) -> AgentError:
+    """The error of a model call; if its time was up in the middle of an answer, with what had arrived of that."""
+    if not partial or not isinstance(error, TimeoutError) or isinstance(error, StreamingError):
+        return error
+    said = [Message.assistant(partial)]
+    return StreamTimeoutError(str(error), partial_messages=said, cause=error.__cause__)
+
+
 def limit_reached(reason: TerminateReason, limits: Limits) -> AgentError:
     """A limit of the run was reached."""
     if reason is TerminateReason.TIMEOUT:
@@ -56,7 +65,8 @@ def limit_reached(reason: TerminateReason, limits: Limits) -> AgentError:
         # Who writes timeout_ms=30 means seconds: no model answers in so few milliseconds.
         meant = f" For {milliseconds} seconds, write timeout={milliseconds}." if milliseconds <= 300 else ""
         return TimeoutError(
-            f"The run was stopped after its {seconds:g} s. Raise RunConfig(timeout=…) if it needs longer.{meant}"
+            f"The run was stopped after its {seconds:g} s. If it needs longer, raise RunConfig(timeout=…), or the timeout=… of "
+            f"its class.{meant}"
         )
     setting, attribute, advice = _ADVICE[reason]
     return LimitExceededError(
@@ -76,7 +86,8 @@ def interrupted(entry: Interrupted, step: Step) -> AgentError:
             call_id=call.id,
         )
     because = f": {entry.message}" if entry.message else ""
-    return AbortedError(f"The run was stopped{because}.", reason=entry.message)
+    said = [Message.assistant(entry.partial_text)] if entry.partial_text else []
+    return AbortedError(f"The run was stopped{because}.", reason=entry.message, partial_messages=said)
 
 
 def no_price(model: str) -> AgentError:
