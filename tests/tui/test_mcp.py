@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.folder import Folder
-from cli.shop import Shop, project_servers
+from cli.shop import Shop, own_servers, project_servers
 from programs import needs
 from tui.terminal import Terminal
 
@@ -69,3 +69,37 @@ def test_a_server_that_is_not_there_is_told_before_there_is_a_screen(shop: Shop,
         assert "Did you mean 'shop'?" in terminal.shown().replace("\n", " ")
 
     assert shop.done() == []
+
+
+ASKS = {
+    "book": [
+        "elicitation/create",
+        {"message": "Which seat?", "requestedSchema": {"type": "object", "properties": {}}},
+    ],
+    "think": [
+        "sampling/createMessage",
+        {"messages": [{"role": "user", "content": {"type": "text", "text": "Say tea."}}], "maxTokens": 50},
+    ],
+}
+
+
+@pytest.mark.requirement("MCP-ELICITATION", "MCP-SAMPLING")
+@pytest.mark.parametrize(
+    ("tool", "question", "answer"),
+    [("book", "Which seat?", '"accept"'), ("think", "ask your model", "assistant")],
+)
+def test_a_server_that_asks_something_in_the_middle_of_a_call_gets_the_users_answer(
+    tool: str, question: str, answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Folder(tmp_path, monkeypatch)
+    shop = Shop(folder, tools={tool: "Asks."}, asks={tool: ASKS[tool]})
+    own_servers(folder, shop=shop.settings(elicitation=True, sampling=True))
+
+    with Terminal("--mcp", "shop", "--mode", "yolo", "--model", "offline:", home=tmp_path) as terminal:
+        terminal.expect("Type a prompt.")
+        terminal.type(f"{tool} 'tea'")
+        terminal.expect(question)
+        terminal.answer("y")
+        terminal.expect(f"According to mcp__shop__{tool}:")
+
+        assert answer in terminal.shown()

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
+from contextvars import Context, copy_context
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,8 @@ class ConversationApp(App[None]):
         self._watch: asyncio.Task[None] | None = None
         """What tells how a fleet continues the run that is shown."""
         self._asking = asyncio.Lock()
+        self._mounted_in = Context()
+        """The context variables of the screen, among them Textual's app."""
         self._state: object = None
         self._status = StatusLine(id="status")
         self._sidebar = Sidebar(id="sidebar", compact=True)
@@ -121,6 +124,7 @@ class ConversationApp(App[None]):
 
     async def on_mount(self) -> None:
         """Show the conversations, and begin to watch for changes."""
+        self._mounted_in = copy_context()
         self._search.close()
         self._show_problems()
         await self._load_conversations()
@@ -281,7 +285,9 @@ class ConversationApp(App[None]):
     async def _ask(self, session: Session, question: Question) -> Answer | None:
         """Ask about a tool call; the dialogs close when the run is stopped meanwhile."""
         async with self._asking:  # one question at a time, whichever conversation it is from
-            return await ask_user(self, question, self._grace, session.stop)
+            asking = ask_user(self, question, self._grace, session.stop)
+            # The question of an MCP server comes from its connection, which has none of the screen's context variables.
+            return await asyncio.create_task(asking, context=self._mounted_in)
 
     def _show_problems(self) -> None:
         self._backend.agents()

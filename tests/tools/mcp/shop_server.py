@@ -3,6 +3,9 @@
 The file it is given says which tools and prompts it has, and how it behaves::
 
     {"tools": {"sell": "Sells."}, "prompts": {"ask": "Is {place} far?"}, "reads": ["sell"], "log": "…", "meets": ["mine", "theirs"], "stubborn": true}
+
+A tool among its ``asks`` first sends the client the request there, ``{"book": ["elicitation/create", {…}]}``, and returns
+what that is answered.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+_ASKING = "2025-06-18"
+"""The version in which a server sends requests of its own."""
 _TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
 
 
@@ -23,7 +28,7 @@ def answer(spec: dict[str, Any], method: str, params: dict[str, Any]) -> dict[st
     """What it answers to a request; nothing if it does not know it."""
     if method == "initialize":
         return {
-            "protocolVersion": params["protocolVersion"],
+            "protocolVersion": _ASKING if "asks" in spec else params["protocolVersion"],
             "capabilities": {"tools": {}, **({"prompts": {}} if "prompts" in spec else {})},
             "serverInfo": {"name": "shop", "version": "1"},
         }
@@ -40,6 +45,8 @@ def answer(spec: dict[str, Any], method: str, params: dict[str, Any]) -> dict[st
         return {"tools": tools}
     if method == "tools/call":
         note(spec, params["name"])
+        if params["name"] in spec.get("asks", {}):
+            return {"content": [{"type": "text", "text": json.dumps(ask(*spec["asks"][params["name"]]))}]}
         if params["name"] == "key":
             return {"content": [{"type": "text", "text": params["_meta"]["maverick/idempotency-key"]}]}
         text = (
@@ -60,6 +67,20 @@ def answer_about(prompts: dict[str, str], method: str, params: dict[str, Any]) -
         text = prompts[params["name"]].format(**params["arguments"])
         return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
     return None
+
+
+def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """What the client answers to a request; it sends nothing else meanwhile that matters."""
+    send({"id": "asked", "method": method, "params": params})
+    while (reply := json.loads(sys.stdin.readline())).get("id") != "asked":
+        pass
+    return dict(reply.get("result") or reply["error"])
+
+
+def send(message: dict[str, Any]) -> None:
+    """Send a message to the client."""
+    sys.stdout.write(f"{json.dumps({'jsonrpc': '2.0', **message})}\n")
+    sys.stdout.flush()
 
 
 def note(spec: dict[str, Any], what: str) -> None:
@@ -84,8 +105,7 @@ def serve(spec: dict[str, Any]) -> None:
             continue
         result = answer(spec, request["method"], request.get("params") or {})
         reply = {"error": {"code": -32601, "message": "unknown"}} if result is None else {"result": result}
-        sys.stdout.write(f"{json.dumps({'jsonrpc': '2.0', 'id': request['id'], **reply})}\n")
-        sys.stdout.flush()
+        send({"id": request["id"], **reply})
 
 
 def main(file: str) -> None:
