@@ -478,6 +478,24 @@ async def test_an_answer_in_progress_hears_what_its_user_says_and_nobody_else(tm
         assert "Leave out Brest." in [message.content for message in request.messages]
 
 
+async def test_a_result_is_shown_without_the_marks_that_tell_a_model_not_to_obey_it(tmp_path: Path) -> None:
+    @tool(effect="pure", untrusted=True)
+    async def read_note() -> str:
+        """Read the note."""
+        return "Buy bread."
+
+    reader = define_agent("reader", "You read.", tools=[read_note])
+    client = ScriptedClient([call("read_note"), reply("Bread.")])
+    async with ChatServer(tmp_path / "chat.db", agents=(reader,), executor=AgentExecutor(client)) as server:
+        ana = server.person("ana")
+        events = [event async for event in ana.follow("What does it say?")]
+
+    ended = next(event.data for event in events if event.name == "tool_end")
+    assert "<untrusted" in client.requests[1].messages[-1].content
+    assert ended["result"] == "Buy bread."
+    assert events[-1].data["tool_calls"][0]["result"] == {"success": True, "data": "Buy bread."}
+
+
 @pytest.mark.requirement("SERVER-AGENTS")
 async def test_a_model_is_chosen_of_those_that_the_agent_offers_and_stays_chosen(tmp_path: Path) -> None:
     client = ScriptedClient([reply("One."), reply("Two."), reply("Three.")])

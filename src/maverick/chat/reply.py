@@ -21,6 +21,7 @@ from maverick.chat.task_tools import ADD, LIST, TASK_TOOL_NAMES
 from maverick.journal.redaction import redact_text
 from maverick.loop import TerminateReason
 from maverick.loop.result import ToolOutcome, ToolRecord
+from maverick.model.untrusted import unmarked
 
 _NO_ERRORS = frozenset(("declined", "nothing_to_undo"))
 _LIMITS = frozenset(
@@ -203,13 +204,14 @@ def tool_call_record(made: ToolRecord, trouble: str = phrases.TROUBLE) -> ToolCa
 
 def _parsed(made: ToolRecord, trouble: str) -> dict[str, Any]:
     """The result of a call that has only text: of another tool, or in a run that Maverick 0.1.0 began."""
+    said = unmarked(made.result)
     try:
-        found = msgspec.json.decode(made.result)
+        found = msgspec.json.decode(said)
     except msgspec.DecodeError:
         found = None
     if isinstance(found, dict) and "success" in found:
         return found
     if made.outcome is ToolOutcome.FINISHED:
-        return {"success": True, "data": made.result if found is None else found}
-    error = {"code": made.outcome.value, "message": trouble, "details": {"said": redact_text(made.result)}}
+        return {"success": True, "data": said if found is None else found}
+    error = {"code": made.outcome.value, "message": trouble, "details": {"said": redact_text(said)}}
     return {"success": False, "error": error}

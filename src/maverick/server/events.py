@@ -23,6 +23,7 @@ from maverick.loop.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from maverick.model.untrusted import unmarked
 from maverick.runtime import AbortSignal
 from maverick.server.answer import AnswerBody, AnswerRecord, AnswerStatus
 from maverick.server.errors import unavailable
@@ -194,13 +195,13 @@ def stream_event(event: AgentActivityEvent) -> tuple[EventName, Mapping[str, Any
         case ToolCallStart(tool_call=call) | ApprovalRequested(tool_call=call):
             made = EventName.TOOL_START, {"id": call.id, "name": call.tool_name, "arguments": call.arguments}
         case ToolCallEnd(tool_call_id=call_id, outcome=outcome, duration_ms=duration):
-            result = _value(event.result) if event.data is None else event.data
+            result = _value(unmarked(event.result)) if event.data is None else event.data
             ended = {"id": call_id, "outcome": outcome.value, "result": result, "duration_ms": duration}
             made = EventName.TOOL_END, ended
         case ServerToolUsed(use=use):
             made = EventName.SERVER_TOOL, {"name": use.name, "text": str(use)}
         case MessageAdded(content=content):
-            made = EventName.NOTE, {"text": f"You said: {content}"}
+            made = EventName.NOTE, {"text": f"You said: {content}", "said": content}
         case PrefixChanged(reason=reason, tokens=tokens) if tokens:
             made = EventName.NOTE, {"text": f"{reason}: about {tokens:,} tokens not cached"}
         case SourcesCited(citations=citations):

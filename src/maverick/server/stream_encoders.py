@@ -60,7 +60,8 @@ class PageEncoder(StreamEncoder):
 
     def encode(self, event: StreamEvent) -> list[Frame]:
         """The messages that are sent for the next event."""
-        match event.name:
+        name = EventName.TOOL_START if "said" in event.data else event.name  # other words come after both
+        match name:
             case EventName.TEXT:
                 return self._html(self._words.feed(event.data["text"]))
             case EventName.START | EventName.TOOL_START:

@@ -12,7 +12,8 @@ import pytest
 from playwright.async_api import BrowserContext, FilePayload, expect
 
 from maverick import AgentDefinition, AgentExecutor, SqliteJournal, define_agent, tool
-from maverick.model import LLMClient
+from maverick.model import LLMClient, Request
+from maverick.providers.scripted import TurnLike
 from maverick.testing import ScriptedClient, call, calls, reply
 from server.browser.test_accessibility import problems
 from server.browser.window import Window
@@ -226,14 +227,45 @@ async def test_an_agent_hears_on_its_next_turn_what_is_written_while_it_works(
             await window.say("Leave out Brest.")
         await expect(window.page.locator(".queued")).to_contain_text("Leave out Brest.")
         go_on.set()
-        await expect(window.answers.last).to_contain_text("You said: Leave out Brest.")
+        await expect(window.answers.last).to_contain_text("Leave out Brest.")
         await expect(window.page.locator(".queued")).to_have_count(0)
         await expect(window.answers.last).to_contain_text("Nantes.")
         await window.page.reload()
-        await expect(window.answers.last).to_contain_text("You said: Leave out Brest.")
+        await expect(window.answers.last).to_contain_text("Leave out Brest.")
         await window.shoot("agent-interjection")
 
     assert client.requests[1].messages[-1].content == "Leave out Brest."
+    assert window.errors == []
+
+
+async def test_what_is_written_while_an_answer_comes_stands_before_what_is_said_to_it(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    go_on = asyncio.Event()
+
+    async def answer(request: Request) -> TurnLike:
+        if len(request.messages) > 1:
+            return reply("Then Nantes.")
+        await go_on.wait()
+        return reply("To Brest.")
+
+    async with serving(tmp_path, ScriptedClient(answer), define_agent("guide", "You guide.")) as server:
+        window = await Window.open(context, server, "ana")
+        await window.say("Where to?")
+        await expect(window.page.locator(".waiting")).to_be_visible()
+        async with window.page.expect_response("**/say"):
+            await window.say("Not Brest.")
+        go_on.set()
+        for _ in range(2):
+            await expect(window.answers.last).to_contain_text("Then Nantes.")
+            shown = await window.answers.last.inner_text()
+            assert [line for line in shown.splitlines() if line.strip()][:3] == [
+                "To Brest.",
+                "Not Brest.",
+                "Then Nantes.",
+            ]
+            await window.page.reload()
+
     assert window.errors == []
 
 

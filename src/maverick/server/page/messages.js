@@ -71,6 +71,7 @@ export class AnswerMessage {
     else if (name === "thinking") this.think(data.text);
     else if (name === "tool_start") this.call(data);
     else if (name === "tool_end") this.tools.get(data.id)?.end(data.result, data.duration_ms, data.outcome);
+    else if (name === "note" && data.said) this.interject(data.said);
     else if (name === "server_tool" || name === "note") this.note(data.text);
     else if (name === "sources") this.cite(data.sources);
     else if (name === "approval") this.ask(data);
@@ -105,7 +106,7 @@ export class AnswerMessage {
 
   part({ type, text, number, html }, calls) {
     if (type === "thinking") this.think(text);
-    else if (type === "said") this.note(`You said: ${text}`);
+    else if (type === "said") this.interject(text);
     else if (type === "text") this.write(0, html);
     if (type === "text") return;
     if (type === "tool_call") this.content.append(calls[number]);
@@ -166,6 +167,14 @@ export class AnswerMessage {
     const line = element("p", { class: "note", text });
     if (this.block) this.block.before(line);
     else this.content.append(line, this.waiting);
+  }
+
+  /** Show what the user said meanwhile, between what was answered before and after. */
+  interject(text) {
+    const bubble = element("div", { class: "bubble" }, element("span", { text }));
+    this.content.append(element("div", { class: "interjection", role: "note", "aria-label": "You" }, bubble), this.waiting);
+    this.block = null;
+    this.thoughts = null;
   }
 
   /** List what the answer cites, below it. */

@@ -244,7 +244,7 @@ export class Transcript {
       const near = this.isNearEnd();
       if (event.name === "start") this.begun(event.data);
       if (event.name === "approval") this.asked = true;
-      if (event.name === "note") for (const said of this.queued) if (said.isSaid && event.data.text.startsWith("You said: ") && event.data.text.includes(said.text)) this.hearQueued(said);
+      if (event.data.said) for (const said of this.queued) if (said.isSaid && event.data.said.includes(said.text)) this.hearQueued(said);
       answer.hear(event);
       if (event.name === "done") this.over(event.data, question);
       this.down(near);
