@@ -60,6 +60,24 @@ async def test_an_agent_of_another_provider_gets_that_providers_key_and_address(
     assert (result.metadata["model"], own.metadata["model"]) == ("claude-opus-5-5", "m")
 
 
+@pytest.mark.requirement("KEY-OWNER", "002-R9")
+@pytest.mark.parametrize(
+    ("source", "fix"),
+    [
+        ("/home/ana/config.yaml", "Correct agent.api_key in /home/ana/config.yaml, remove it to use"),
+        ("MAVERICK_AGENT_API_KEY", "Correct MAVERICK_AGENT_API_KEY, remove it to use"),
+        ("argument", "Correct the argument api_key, remove it to use"),
+    ],
+)
+def test_the_advice_names_the_place_of_the_wrong_key(source: str, fix: str) -> None:
+    settings = AgentConfig(provider="claude", api_key=Secret("sk-proj-1"), sources={"agent.api_key": source})
+
+    with pytest.raises(ConfigError, match=f"{fix} ANTHROPIC_API_KEY, or choose another model") as raised:
+        resolve(settings, environ={"ANTHROPIC_API_KEY": "sk-ant-1"}).check()
+
+    assert (raised.value.source, raised.value.field) == (source, "agent.api_key")
+
+
 @pytest.mark.requirement("KEY-OWNER")
 @pytest.mark.parametrize(
     ("env", "says"),

@@ -180,6 +180,21 @@ def test_a_failing_model_is_one_line_and_ends_with_1(folder: Folder, server: Cla
     assert len(server.received) == 1
 
 
+def test_a_login_page_in_place_of_the_model_is_told_in_plain_words(
+    folder: Folder, server: ClaudeServer
+) -> None:
+    folder.set("ANTHROPIC_API_KEY", CANARY)
+    folder.set("ANTHROPIC_BASE_URL", server.at("redirect"))
+
+    done = folder.main("chat", said="hello\n")
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "maverick: Something other than the language model answered at its address: perhaps a login page or a proxy. "
+        "The address needs to be checked."
+    )
+
+
 @pytest.mark.requirement("004-G-FRIENDLY")
 def test_a_model_that_says_nothing_for_people_is_told_as_trouble(
     folder: Folder, server: ClaudeServer

@@ -19,6 +19,7 @@ from maverick.providers import Client
 from maverick.providers.http.transport import ContentTimer, Timeouts
 from maverick.providers.network import allow_network
 from maverick.providers.resolve import resolve
+from wire.claude_server import ClaudeServer
 from wire.tcp_server import tcp_server
 
 FIRST = Timeouts(connect=30, first_content=0.4, between_content=60)
@@ -167,8 +168,11 @@ async def test_an_answer_that_is_not_streamed_has_a_time_for_all_of_it(model: st
     ("written", "timeouts"),
     [
         ({}, Timeouts(10, 600, 300)),
-        ({"request_timeout": "2m"}, Timeouts(10, 120, 120)),
-        ({"request_timeout": "20m", "between_content_timeout": "30s"}, Timeouts(10, 1200, 30)),
+        ({"request_timeout": "2m"}, Timeouts(10, 120, 120, ("first_content", "between_content"))),
+        (
+            {"request_timeout": "20m", "between_content_timeout": "30s"},
+            Timeouts(10, 1200, 30, ("first_content",)),
+        ),
         ({"connect_timeout": 3, "first_content_timeout": "45s"}, Timeouts(3, 45, 300)),
     ],
 )
@@ -218,8 +222,9 @@ async def test_a_run_tries_again_after_an_answer_that_stalls_and_says_so() -> No
 @pytest.mark.parametrize("name", ["connect", "first_content", "between_content"])
 @pytest.mark.parametrize("seconds", [0, -1.5, float("nan")])
 def test_a_time_that_is_none_is_refused(name: str, seconds: float) -> None:
+    given: dict[str, Any] = {name: seconds}
     with pytest.raises(InvalidInputError, match=rf"timeouts\.{name}: expected seconds above 0"):
-        Timeouts(**{name: seconds})
+        Timeouts(**given)
 
 
 def test_the_error_names_the_timeout_that_is_to_be_raised() -> None:
@@ -227,3 +232,21 @@ def test_the_error_names_the_timeout_that_is_to_be_raised() -> None:
     assert str(timer.expired()).endswith("within 0.4 s. Try again, or raise the timeout (first_content).")
     timer.content_arrived()
     assert str(timer.expired()).endswith("within 60 s. Try again, or raise the timeout (between_content).")
+
+
+@pytest.mark.requirement("002-R9")
+@pytest.mark.parametrize(
+    ("setting", "named"),
+    [("request_timeout", "request_timeout"), ("first_content_timeout", "first_content")],
+)
+async def test_the_error_names_the_setting_that_was_given(setting: str, named: str) -> None:
+    given: dict[str, Any] = {setting: 0.3}
+    written = AgentConfig(**given, sources={f"agent.{setting}": "a file"})
+    async with (
+        ClaudeServer() as server,
+        connect("claude:m", api_key="k", base_url=server.at("hang"), settings=written) as client,
+    ):
+        with pytest.raises(TimeoutError) as raised:
+            await client.run(HI)
+
+    assert f"raise the timeout ({named})" in str(raised.value)

@@ -42,6 +42,10 @@ class Provider:
         if not self.status:
             await self.over.wait()
             return web.Response()
+        if self.status == 200:
+            return web.Response(text="<html><title>Log in</title></html>", content_type="text/html")
+        if self.status == 307:
+            raise web.HTTPTemporaryRedirect("http://127.0.0.1:9/login")
         kind, message = ERRORS[self.status]
         body = {"type": "error", "error": {"type": kind, "message": message}}
         return web.json_response(body, status=self.status)
@@ -66,8 +70,10 @@ async def provider() -> AsyncIterator[tuple[Provider, str]]:
         (529, "ServerError", "overloaded or has failed"),
         (429, "RateLimitError", "is busy"),
         (0, "AnswerTimeoutError", "took too long"),
+        (200, "MalformedResponseError", "Something other than the language model answered at its address"),
+        (307, "ProviderError", "Something other than the language model answered at its address"),
     ],
-    ids=["wrong key", "overloaded", "too many requests", "stalled"],
+    ids=["wrong key", "overloaded", "too many requests", "stalled", "a login page", "a way to one"],
 )
 async def test_why_there_is_no_answer_is_in_the_log_in_full_and_told_in_plain_words(
     tmp_path: Path, provider: tuple[Provider, str], status: int, error: str, words: str

@@ -10,6 +10,8 @@ from maverick.exceptions import (
     ErrorKind,
     HookRefusedError,
     LimitExceededError,
+    MalformedResponseError,
+    ProviderError,
     RefusalError,
     ServerError,
 )
@@ -27,6 +29,12 @@ _BY_KIND = {
 }
 
 
+_NO_MODEL_THERE = (
+    "Something other than the language model answered at its address: perhaps a login page or a proxy. "
+    "The address needs to be checked."
+)
+
+
 def plain_reason(error: Exception, *, wrong_key: str, otherwise: str) -> str:
     """Why there is no answer, without technical terms; empty if the user stopped it.
 
@@ -41,7 +49,16 @@ def plain_reason(error: Exception, *, wrong_key: str, otherwise: str) -> str:
         return error.reason  # written for whoever asked
     if isinstance(error, AuthenticationError):
         return wrong_key
+    if _is_something_else(error):
+        return _NO_MODEL_THERE
     for kind, words in _BY_TYPE.items():
         if isinstance(error, kind):
             return words
     return _BY_KIND.get(error.kind, otherwise) if isinstance(error, AgentError) else otherwise
+
+
+def _is_something_else(error: Exception) -> bool:
+    """Whether what answered is not the language model: it sent a page, or a redirect to one."""
+    if isinstance(error, ProviderError):
+        return error.status is not None and 300 <= error.status < 400
+    return isinstance(error, MalformedResponseError) and error.raw_response.lstrip().startswith("<")

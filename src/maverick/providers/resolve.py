@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
-from maverick.config import DEFAULT, HIDDEN, AgentConfig, Secret, Setting
+from maverick.config import ARGUMENT, DEFAULT, HIDDEN, AgentConfig, Secret, Setting
 from maverick.config.model_settings import MODEL_SETTINGS
 from maverick.config.provider_names import (
     BUILT_IN,
@@ -31,7 +31,7 @@ from maverick.config.settings import TIMEOUTS, shown_setting
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.model.client import ModelInfo, check_settings
 from maverick.model.request import RequestConfig
-from maverick.providers.http.transport import Timeouts
+from maverick.providers.http.transport import TIMES, Timeouts
 from maverick.providers.network import is_loopback
 from maverick.providers.prices import PriceTable, retirement_notice, vendor_at
 
@@ -99,9 +99,14 @@ class ResolvedModel(Struct, frozen=True):
         if other is not None:
             source = self.sources["api_key"]
             owner = host if VENDORS[vendor].name == other else VENDORS[vendor].name
+            variable = key_variable(vendor)
+            fix = f"Set {variable} to a key for {owner}"
+            if source != variable:
+                place = f"agent.api_key in {source}" if "." in source else source
+                place = "the argument api_key" if source == ARGUMENT else place
+                fix = f"Correct {place}, remove it to use {variable}"
             raise ConfigError(
-                f"The key from {source} is a key for {other}, and {self.model} needs another. Set {key_variable(vendor)} to a "
-                f"key for {owner}, or choose another model.",
+                f"The key from {source} is a key for {other}, and {self.model} needs another. {fix}, or choose another model.",
                 source=source,
                 field="agent.api_key",
             )
@@ -113,7 +118,7 @@ class ResolvedModel(Struct, frozen=True):
             "model": self.name or None,
             **{name: shown_setting(getattr(self.config, name)) for name in MODEL_SETTINGS},
             "request_timeout": self.request_timeout,
-            **{f"{name}_timeout": getattr(self.timeouts, name) for name in Timeouts.__struct_fields__},
+            **{f"{name}_timeout": getattr(self.timeouts, name) for name in TIMES},
             "api_key": None if self.api_key is None else HIDDEN,
             "base_url": self.base_url,
         }
@@ -198,20 +203,12 @@ def resolve(
     key, sources["api_key"] = _key(provider, settings, environ, shares=shares)
     base_url, sources["base_url"] = _address(provider, settings, environ, shares=shares)
     sources |= {name: settings.source_of(name) for name in (*MODEL_SETTINGS, *TIMEOUTS)}
-    total, first = settings.request_timeout, settings.first_content_timeout
-    timeouts = Timeouts(
-        settings.connect_timeout,
-        total if sources["first_content_timeout"] == DEFAULT else first,
-        settings.between_content_timeout
-        if sources["request_timeout"] == DEFAULT
-        else min(settings.between_content_timeout, total),
-    )
     return ResolvedModel(
         provider,
         name,
         RequestConfig(**{name: getattr(settings, name) for name in MODEL_SETTINGS}),
-        total,
-        timeouts,
+        settings.request_timeout,
+        _timeouts(settings),
         key,
         base_url,
         sources,
@@ -325,6 +322,20 @@ def _key(
         return None, DEFAULT
     checked = AgentConfig(api_key=Secret(environ[variable]), sources={"agent.api_key": variable})
     return checked.api_key, variable
+
+
+def _timeouts(settings: AgentConfig) -> Timeouts:
+    """How long parts of an answer may take: at most as long as the whole of it, if that is set."""
+    total, is_set = settings.request_timeout, settings.source_of("request_timeout") != DEFAULT
+    takes_all = settings.source_of("first_content_timeout") == DEFAULT
+    is_cut = is_set and total < settings.between_content_timeout
+    limited = {"first_content": is_set and takes_all, "between_content": is_cut}
+    return Timeouts(
+        settings.connect_timeout,
+        total if takes_all else settings.first_content_timeout,
+        total if is_cut else settings.between_content_timeout,
+        tuple(name for name, by_request_timeout in limited.items() if by_request_timeout),
+    )
 
 
 def _address(

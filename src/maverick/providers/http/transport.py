@@ -28,6 +28,10 @@ from maverick.exceptions import InvalidInputError, MalformedResponseError, Timeo
 Result = TypeVar("Result")
 
 
+TIMES = ("connect", "first_content", "between_content")
+"""The times that are limited, as :class:`Timeouts` names them."""
+
+
 class Timeouts(Struct, frozen=True):
     """How long to wait, in seconds.
 
@@ -42,9 +46,11 @@ class Timeouts(Struct, frozen=True):
     may think for minutes without showing its thoughts."""
     between_content: float = 300
     """For more content of a streamed answer. A model may think again, or wait for a tool of its provider."""
+    from_request_timeout: tuple[str, ...] = ()
+    """Which of these times are that of the setting ``request_timeout``, for the errors to name it."""
 
     def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
+        for name in TIMES:
             if not (seconds := getattr(self, name)) > 0:
                 raise InvalidInputError(
                     f"timeouts.{name}: expected seconds above 0, got {seconds!r}.", field=f"timeouts.{name}"
@@ -84,8 +90,9 @@ class ContentTimer:
         else:
             what, name = "sent nothing of an answer", "first_content"
         seconds: float = getattr(self._timeouts, name)
+        setting = "request_timeout" if name in self._timeouts.from_request_timeout else name
         return TimeoutError(
-            f"{self.host} {what} within {seconds:g} s. Try again, or raise the timeout ({name})."
+            f"{self.host} {what} within {seconds:g} s. Try again, or raise the timeout ({setting})."
         )
 
 
