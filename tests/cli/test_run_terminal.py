@@ -187,7 +187,10 @@ def test_what_is_always_allowed_is_not_asked_about_again_and_a_project_remembers
             again.type("\n")
         assert again.end() == 0, again.seen
 
-    assert (folder.path / "b.txt").exists() is (key == "p")
+    unattended = folder.main("run", "-p", "write the file 'c.txt' with content 'rum'", "--model", "offline:")
+
+    assert unattended.returncode == (0 if key == "p" else 3), unattended.stderr
+    assert [(folder.path / name).exists() for name in ("b.txt", "c.txt")] == [key == "p"] * 2
     listed = folder.main("trust", "--list").stderr
     assert ("always allowed in this folder: general: (edits)" in listed) is (key == "p")
 

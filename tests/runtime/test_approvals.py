@@ -13,8 +13,9 @@ from maverick.loop import ToolOutcome
 from maverick.loop.events import ApprovalGiven, ApprovalRequested, ToolCallStart
 from maverick.providers.scripted import Script
 from maverick.runtime import ApprovalAnswer
+from maverick.runtime.approver import Approver
 from maverick.testing import call, calls
-from scenario import agent, assert_valid, results_in, run, watch
+from scenario import agent, assert_valid, results_in, watch
 
 ran: list[str] = []
 
@@ -74,9 +75,15 @@ async def test_the_question_and_the_decision_are_told_before_any_tool_starts() -
     assert order == sorted(order)
 
 
+async def _has_no_one_to_ask(_: ApprovalRequest) -> bool:
+    raise ApprovalRequiredError("No one is here.")
+
+
 @pytest.mark.requirement("F-APPROVAL", "P3")
-async def test_without_anybody_to_ask_the_run_ends_waiting_and_nothing_ran() -> None:
-    result = await run([calls(call("delete", name="a"), call("look")), "never"], agent(delete, look))
+@pytest.mark.parametrize("approve", [None, _has_no_one_to_ask])
+async def test_without_anybody_to_ask_the_run_ends_waiting_and_nothing_ran(approve: Approver | None) -> None:
+    script: Script = [calls(call("delete", name="a"), call("look")), "never"]
+    result = (await watch(script, agent(delete, look), executor={"approve": approve})).result
 
     assert (result.success, result.terminate_reason) == (False, TerminateReason.AWAITING_APPROVAL)
     (error,) = result.errors

@@ -23,6 +23,7 @@ from maverick.loop import AgentDefinition, AgentResult, ModelConfig, PromptConfi
 from maverick.model import Message, ToolContext
 from maverick.runtime import AgentExecutor
 from maverick.runtime.approver import Approver
+from maverick.runtime.consent import Grants, granted
 from maverick.runtime.toolset import Guidance
 from maverick.tools.permissions import Mode, ModeSwitch, StrictestPolicy, SwitchedPolicy, load_permissions
 
@@ -63,6 +64,7 @@ async def agent_executor(
     *,
     mode: str | ModeSwitch | None = None,
     approve: Approver | None = None,
+    grants: Grants | None = None,
     on_output: Callable[[ToolContext, str], object] | None = None,
     on_remark: Callable[[str], object] | None = None,
     cwd: Path | None = None,
@@ -83,6 +85,7 @@ async def agent_executor(
         mode: What it may do without asking; a switch can be changed while runs are in progress.
         approve: Asks a person about a tool call, unless its module says who is asked; without it, the run waits in its
             journal.
+        grants: What the user has allowed in the folder, which holds also where no one can be asked.
         on_output: Called with the output of the agent's commands as it comes.
         on_remark: Called with what the user should know about tools that are left out.
         cwd: The folder of its coding tools; by default the current one.
@@ -146,7 +149,7 @@ async def agent_executor(
             own,
             tool_registry=tool_registry,
             journal=journal,
-            approve=asked,
+            approve=asked or (None if grants is None else granted(grants, folder)),
             permissions=permissions if rules is None else StrictestPolicy((permissions, rules)),
             settings=settings,
             guidance=guidance,

@@ -59,6 +59,7 @@ async def drive_run(
         user_id=user_id,
         mode=printer.changes.mode,
         approve=terminal_approver(printer, Path.cwd()),
+        grants=Grants(Path.cwd()),
         on_output=printer.hear,
         on_remark=printer.console.screen.remark,
     ) as executor:

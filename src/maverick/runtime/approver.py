@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from maverick.exceptions import InvalidInputError, ToolError
+from maverick.exceptions import ApprovalRequiredError, InvalidInputError, ToolError
 from maverick.journal.approvals import edited_json
 from maverick.loop.steps import approval_id
 from maverick.loop.tool_round import PlannedCall
@@ -76,7 +76,10 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
 
 
 Approver: TypeAlias = Callable[[ApprovalRequest], bool | ApprovalAnswer | Awaitable[bool | ApprovalAnswer]]
-"""Asks a person whether a tool call may be made; one that is not async is called in a thread."""
+"""Asks a person whether a tool call may be made; one that is not async is called in a thread.
+
+One that raises an ApprovalRequiredError has no one to ask now: the run waits in its journal, as it does without an approver.
+"""
 
 
 NOT_ASKED = ApprovalAnswer(
@@ -100,6 +103,8 @@ async def ask_about(planned: PlannedCall, run: Run[Any], approve: Approver) -> A
     )
     try:
         return await ask(approve, request)
+    except ApprovalRequiredError:
+        raise
     except Exception as error:  # noqa: BLE001 - whatever went wrong, no one has agreed
         log_failure(logging.WARNING, "approval_failed", error, run.ids | {"tool": call.tool_name})
         return NOT_ASKED

@@ -19,8 +19,8 @@ from msgspec import Struct, structs
 
 from maverick.config.own_files import persons_home
 from maverick.config.trust import AcceptedHashes, folder_key
-from maverick.exceptions import ConfigError, ToolError
-from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest
+from maverick.exceptions import ApprovalRequiredError, ConfigError, ToolError
+from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest, Approver
 
 _FILE = "grants.json"
 _LONGEST_GRANT = 300
@@ -274,3 +274,15 @@ async def consent(request: ApprovalRequest, grants: Grants, ask: Ask, folder: Pa
     if preview.grant and answer.approved and answer.arguments is None and scope is not None:
         grants.add(request, preview, scope)
     return answer
+
+
+def granted(grants: Grants, folder: Path) -> Approver:
+    """Agrees, where no one can be asked, to what a person has allowed before; everything else waits for them."""
+
+    async def no_one(preview: CallPreview) -> tuple[ApprovalAnswer, GrantScope | None]:
+        raise ApprovalRequiredError(f"No one can be asked: {preview.question}")
+
+    async def approve(request: ApprovalRequest) -> ApprovalAnswer:
+        return await consent(request, grants, no_one, folder)
+
+    return approve

@@ -13,6 +13,7 @@ from typing_extensions import TypeVar
 
 from maverick.exceptions import (
     AgentError,
+    ApprovalRequiredError,
     MalformedResponseError,
     NetworkError,
     RunHandedOverError,
@@ -295,23 +296,29 @@ class Driver(Generic[T]):
         if gate is not None and resumed and (known := await gate.recorded_decision(step)) is not None:
             return known
         if self._approve is None:
-            if gate is not None:
-                return await gate.decision(step)
-            raise RunInterrupted(
-                TerminateReason.AWAITING_APPROVAL,
-                f"The tool {planned.call.tool_name!r} needs a person's approval. Give the executor approve=…, or a "
-                "journal, so that the run can wait for it.",
-            )
+            return await self._decision_in_journal(step)
         if self.run.writer is not None:  # a process that ends while the person thinks has not lost the answer
             self.run.writer.write_soon()
         try:
             answer = await self._interruption.guard(ask_about(planned, self.run, self._approve), idle=True)
+        except ApprovalRequiredError:
+            return await self._decision_in_journal(step)
         except AgentError:  # it cancelled itself
             answer = NOT_ASKED
         if gate is not None and resumed:
             await gate.withdraw(planned)
         decided = entries.ApprovalDecided(at=self.run.clock.now(), index=planned.index, **asdict(answer))
         return fitting(decided, self.run.toolset.tools[planned.call.tool_name])
+
+    async def _decision_in_journal(self, step: AwaitApproval) -> entries.ApprovalDecided:
+        """What a person has decided through the journal, where the run waits until they have."""
+        if self._gate is not None:
+            return await self._gate.decision(step)
+        raise RunInterrupted(
+            TerminateReason.AWAITING_APPROVAL,
+            f"The tool {step.first.call.tool_name!r} needs a person's approval. Give the executor approve=…, or a "
+            "journal, so that the run can wait for it.",
+        )
 
     async def _interrupt(
         self, reason: TerminateReason, message: str, error: AgentError | None = None

@@ -49,8 +49,8 @@ class AgentExecutor(ApprovingExecutor):
             in the settings for a definition that names none.
         tool_registry: Where tools are found that a definition only names.
         journal: Where runs are recorded, so that they can be resumed; without one they are not.
-        approve: Asks a person about tools that need approval. Without it, the run parks in its journal until a
-            person has decided; without a journal too, such a call ends the run.
+        approve: Asks a person about tools that need approval. Without it, or if it raises an ``ApprovalRequiredError``, the
+            run parks in its journal until a person has decided; without a journal too, such a call ends the run.
         approval_expires_in: The seconds after which a request without a decision is denied.
         permissions: Rules on each tool call before it runs, subagents' calls included. Without them every call may run
             whose tool does not ask for approval.
