@@ -486,7 +486,12 @@ async def test_a_result_is_shown_without_the_marks_that_tell_a_model_not_to_obey
 
     reader = define_agent("reader", "You read.", tools=[read_note])
     client = ScriptedClient([call("read_note"), reply("Bread.")])
-    async with ChatServer(tmp_path / "chat.db", agents=(reader,), executor=AgentExecutor(client)) as server:
+    async with (
+        SqliteJournal(tmp_path / "runs.db") as journal,
+        ChatServer(
+            tmp_path / "chat.db", agents=(reader,), journal=journal, executor=AgentExecutor(client)
+        ) as server,
+    ):
         ana = server.person("ana")
         events = [event async for event in ana.follow("What does it say?")]
 
