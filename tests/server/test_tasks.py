@@ -147,4 +147,15 @@ async def test_a_task_for_a_day_that_is_over_is_not_added_and_that_is_said(ana: 
 
     assert (refused.status, refused.code) == (422, "invalid")
     assert "which is over" in str(refused.body)
+
+
+@pytest.mark.requirement("SERVER-TASKS")
+@pytest.mark.parametrize("text", ["party on 31 february", "party on April 31st"])
+async def test_a_task_for_a_day_that_there_is_not_is_not_added_and_that_is_said(
+    ana: Person, text: str
+) -> None:
+    refused = await ana.post("/api/tasks/from-words", {"text": text})
+
+    assert (refused.status, refused.code) == (422, "invalid")
+    assert "There is no" in str(refused.body)
     assert (await ana.get("/api/tasks"))["tasks"] == []

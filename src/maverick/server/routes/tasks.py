@@ -37,6 +37,13 @@ _OVER = re.compile(
     re.IGNORECASE,
 )
 """A day that is over, at the end of what is written for a task."""
+_NO_DAY = re.compile(
+    r"\b\d{1,2}(?:st|nd|rd|th)? (?:of )?(?:MONTH)[a-z]*$|\b(?:MONTH)[a-z]* \d{1,2}(?:st|nd|rd|th)?$".replace(
+        "MONTH", "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+    ),
+    re.IGNORECASE,
+)
+"""A day that there is not, such as 31 February: it is left at the end of a title."""
 router = APIRouter(prefix="/api", tags=["tasks"], responses=REFUSALS)
 
 
@@ -137,6 +144,9 @@ async def add_task_from_words(
         task = AddTask.model_validate(given)
     except ValidationError:
         task = AddTask(title=body.text)
+    if day := _NO_DAY.search(task.title):
+        problem = f"There is no {day[0]}. Name another day, or leave it out."
+        raise RequestRefusedError(422, "invalid", problem)
     return await add_task(task, user, service, idempotency_key)
 
 
