@@ -257,6 +257,23 @@ def test_in_a_terminal_the_user_sees_what_it_would_decide_and_is_asked(
     assert ("not trusted, so" in terminal.seen) is not kept
 
 
+@pytest.mark.requirement("TRUST-COMMAND")
+async def test_what_is_said_of_instructions_is_true_before_and_after_the_folder_is_trusted(
+    machine: Machine,
+) -> None:
+    machine.write("AGENTS.md", "Speak French.")
+
+    before = await machine.maverick("run", "-p", "hi")
+    await machine.maverick("trust")
+    machine.write("AGENTS.md", "Speak German.")
+    after = await machine.maverick("run", "-p", "hi")
+    explained = await machine.maverick("trust", "--help")
+
+    assert "AGENTS.md: not trusted, so instructions are not read. " in before.stderr
+    assert "not trusted" not in after.stderr
+    assert "instructions are trusted with the folder" in " ".join(explained.stdout.split())
+
+
 def test_a_link_to_a_trusted_folder_is_that_folder_and_a_copy_is_not(
     machine: Machine, tmp_path: Path
 ) -> None:

@@ -267,8 +267,9 @@ def add_trust(parser: CommandParser) -> None:
     """Add the arguments of ``trust``."""
     parser.describe(
         "Trust a project. What its files say about where data goes and what runs (address, key and provider of the model, "
-        "where runs and conversations are kept, MCP servers, permissions that allow something, agents, modules) applies only "
-        "then. A file that changes must be trusted again. MAVERICK_TRUST names more trusted folders.",
+        "where runs and conversations are kept, MCP servers, permissions that allow something, agents, modules, skills, "
+        "instructions) applies only then. A settings file that changes must be trusted again; agents, modules, skills and "
+        "instructions are trusted with the folder, whatever they say later. MAVERICK_TRUST names more trusted folders.",
         "trust:trust",
     )
     parser.option("path PATH?", "the project's folder; by default this one")

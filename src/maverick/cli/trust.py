@@ -24,6 +24,7 @@ from maverick.runtime.consent import Grants, visible
 from maverick.tools.permissions.policy import read_permissions
 
 _YES, _NO = ("y", "yes"), ("n", "no", "")
+_LEFT_OUT = "agents and skills are left out"
 _SECRETS = ("agent.api_key", "temporal.api_key")
 
 
@@ -36,6 +37,8 @@ class Untrusted(Struct, frozen=True):
     """What its content is remembered by; empty for what is trusted by its path."""
     lines: tuple[str, ...]
     """What it would decide, in words."""
+    ignored: str = "settings that decide where data goes or what runs are ignored"
+    """What becomes of it meanwhile, in words."""
 
 
 def untrusted_in(folder: Path) -> list[Untrusted]:
@@ -53,16 +56,17 @@ def untrusted_in(folder: Path) -> list[Untrusted]:
     agents = agent_files(folder)
     if agents and not trust.covers_folder(folder):
         names = ", ".join(visible(path.stem) for path in agents)
-        found.append(Untrusted("agents", "", (f"instructions and tools of the agents {names}",)))
+        found.append(Untrusted("agents", "", (f"instructions and tools of the agents {names}",), _LEFT_OUT))
     for file in project_instructions(folder):
         if not file.is_trusted(folder, trust):
             own = file.folder == folder.absolute()  # which is trusted by its path, so that it can be edited
             told = ("tells every coding agent what to do",)
-            found.append(Untrusted(visible(file.name), "" if own else file.digest, told))
+            trusted_as = "" if own else file.digest
+            found.append(Untrusted(visible(file.name), trusted_as, told, "instructions are not read"))
     skills = list(skill_folders(folder))
     if skills and not trust.covers_folder(folder):
         names = ", ".join(visible(path.name) for path in skills)
-        found.append(Untrusted("skills", "", (f"instructions and scripts of the skills {names}",)))
+        found.append(Untrusted("skills", "", (f"instructions and scripts of the skills {names}",), _LEFT_OUT))
     return found
 
 
@@ -116,7 +120,8 @@ def ignored_in(folder: Path) -> str:
 
 def _ignored(untrusted: Sequence[Untrusted]) -> str:
     names = ", ".join(dict.fromkeys(part.name for part in untrusted))
-    return f"{names}: not trusted, so settings that decide where data goes or what runs are ignored. {ADVICE}"
+    effects = ", ".join(dict.fromkeys(part.ignored for part in untrusted))
+    return f"{names}: not trusted, so {effects}. {ADVICE}"
 
 
 def trust_folder(folder: Path, untrusted: list[Untrusted]) -> None:
@@ -135,7 +140,8 @@ def show(untrusted: list[Untrusted], screen: Screen) -> None:
 def _agreed_to(folder: Path, untrusted: list[Untrusted], screen: Screen) -> bool:
     screen.headline(f"{folder} would decide where your data goes or what runs:")
     show(untrusted, screen)
-    screen.headline("Do you trust it? A settings file that changes later is asked about again.")
+    screen.headline("Do you trust it? A settings file that changes later is asked about again;")
+    screen.headline("instructions, agents and skills are trusted with the folder, whatever they say later.")
     import termios  # here, since not every system has it
 
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # what was typed before is no answer to this
