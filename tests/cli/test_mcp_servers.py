@@ -258,8 +258,9 @@ def test_listing_shows_what_answers_and_why_the_rest_does_not(folder: Folder) ->
     project_servers(folder, theirs={"command": "echo"})
 
     done = folder.main("mcp", "list")
+    fine = folder.main("mcp", "list", "shop", "theirs")
 
-    assert done.returncode == 0
+    assert (done.returncode, fine.returncode) == (1, 0)
     assert [line.split() for line in done.stdout.splitlines()] == [
         ["SERVER", "TRANSPORT", "STATE", "TOOL", "EFFECT", "ASKS"],
         ["far", "http", "failed"],
@@ -330,7 +331,7 @@ def test_a_secret_of_a_server_is_in_nothing_that_is_written(folder: Folder) -> N
         )
     ]
 
-    assert [done.returncode for done in written] == [0, 0, 0, 1]
+    assert [done.returncode for done in written] == [0, 1, 1, 1]
     assert not any(CANARY in done.stdout + done.stderr for done in written)
     kept = [path for path in (folder.path / ".maverick").rglob("*") if path.is_file()]
     assert not any(CANARY.encode() in path.read_bytes() for path in kept)
@@ -370,6 +371,7 @@ def test_a_server_is_added_used_and_removed_by_command(folder: Folder) -> None:
         (("add", "--header", "nonsense", "shop"), "expected NAME=VALUE"),
         (("add", "shop", "--url", "http://x", "npx"), "either a command or --url"),
         (("add", "shop", "--nonsense", "x", "npx"), "--nonsense"),
+        (("add", "shop", "http://x", "--header", "A=b"), "maverick mcp add shop --url http://x --header A=b"),
         (("remove", "shop"), "There is no MCP server named 'shop'"),
     ],
 )
@@ -394,3 +396,10 @@ def test_options_may_follow_the_name_of_a_server_and_one_is_replaced_only_if_tha
     assert before == {"wiki": {"url": "https://wiki.example.com/mcp", "headers": {"A": "b"}}}
     assert "--replace" in refused
     assert kept() == {"wiki": {"command": "npx", "args": ["-y", "wiki", "--url", "x"], "env": {"A": "b"}}}
+
+
+def test_an_address_in_the_place_of_a_command_is_taken_as_one(folder: Folder) -> None:
+    added = folder.main("mcp", "add", "web", "http://127.0.0.1:1/mcp")
+
+    kept = json.loads((folder.path / ".maverick/mcp.json").read_text())["mcpServers"]
+    assert (added.returncode, kept) == (0, {"web": {"url": "http://127.0.0.1:1/mcp"}})

@@ -177,7 +177,7 @@ def add_mcp(parser: CommandParser) -> None:
     adding.option("name SERVER", "what agents call it")
     adding.option(
         "server_command COMMAND",
-        "the program and its arguments",
+        "the program and its arguments, or an address",
         nargs=argparse.REMAINDER,
         action=_ServerCommand,
         type=None,

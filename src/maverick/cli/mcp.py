@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import shlex
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,11 +34,15 @@ from maverick.tui.plain_text import one_line
 if TYPE_CHECKING:
     from maverick.tools.mcp import ConfiguredServer
 
+_FAILED = "failed"
 _COLUMNS = columns_of("SERVER", "TRANSPORT", "STATE", "TOOL…", "EFFECT", "ASKS")
 
 
-async def list_servers(options: argparse.Namespace) -> None:
-    """List servers, and connect to each to see its tools; one of a project that is not trusted is not started."""
+async def list_servers(options: argparse.Namespace) -> int:
+    """List servers, and connect to each to see its tools; one of a project that is not trusted is not started.
+
+    Returns the exit code of a failure if a server that was to be connected to could not be.
+    """
     names = options.servers
     known = load_mcp_servers()
     for name in names:
@@ -46,12 +51,13 @@ async def list_servers(options: argparse.Namespace) -> None:
     screen = Screen.of_process()
     names = names or sorted({*known.servers, *known.problems})
     found = await asyncio.gather(*(_fields(known, name) for name in names))
+    exit_code = FAILURE if any(server["state"] == _FAILED for server in found) else SUCCESS
     if options.as_json:
         screen.say(f"{json_text(found)}\n")
-        return
+        return exit_code
     if not found:
         screen.remark("There are no MCP servers. Add one with: maverick mcp add")
-        return
+        return exit_code
     rows = [row for server in found for row in _rows(server)]
     screen.say(table(_COLUMNS, rows))
     for server in found:
@@ -62,11 +68,12 @@ async def list_servers(options: argparse.Namespace) -> None:
             screen.remark(one_line(f"{prompt['usage']}  {prompt['description']}"))
         if server["problem"]:
             screen.complain(server["problem"])
+    return exit_code
 
 
 async def _fields(known: MCPServers, name: str) -> dict[str, Any]:
     """A server, as JSON tells it; nothing of its definition that could be a secret."""
-    fields: dict[str, Any] = {"name": name, "transport": None, "source": None, "state": "failed"}
+    fields: dict[str, Any] = {"name": name, "transport": None, "source": None, "state": _FAILED}
     fields |= {"tools": [], "prompts": [], "problem": None}
     if name in known.untrusted:
         problem = known.problems[name]
@@ -123,13 +130,20 @@ async def accept(options: argparse.Namespace) -> None:
 
 def add_server(options: argparse.Namespace) -> None:
     """Write a server down; in place of one of the same name in the same file only if that is asked for."""
-    command = options.server_command
-    if bool(command) == bool(options.url):
+    command, url = options.server_command, options.url
+    if command and command[0].startswith(("http://", "https://")):
+        if len(command) > 1 or url:
+            words = shlex.join([options.name, "--url", *command])
+            raise InvalidInputError(
+                f"{command[0]} is an address, not a command. Write: maverick mcp add {words}", field="command"
+            )
+        command, url = [], command[0]
+    if bool(command) == bool(url):
         raise InvalidInputError(
             "A server needs either a command or --url. Write, for example: maverick mcp add files npx -y some-server",
             field="command",
         )
-    where = {"url": options.url} if options.url else {"command": command[0], "args": command[1:]}
+    where = {"url": url} if url else {"command": command[0], "args": command[1:]}
     more = {"headers": dict(options.headers), "env": dict(options.environment)}
     settings = {**where, **{name: value for name, value in more.items() if value}}
     file = own_folder() / "mcp.json"
