@@ -163,6 +163,7 @@ def _connected(
             arguments=fields,
             reason=f"the MCP server {question.server} asks this in the middle of a call.",
             run_id="",
+            form=question.form,
         )
         answer = await ask(approve, request)
         return (fields if answer.arguments is None else answer.arguments) if answer.approved else None

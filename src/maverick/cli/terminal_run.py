@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ from maverick.cli.screen import Screen
 from maverick.config import MaverickConfig
 from maverick.loop import AgentDefinition, AgentResult
 from maverick.runtime import AbortSignal, AgentExecutor
+from maverick.runtime.answer_form import form_fields
 from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest, Approver
-from maverick.runtime.consent import CallPreview, Grants, GrantScope, consent
+from maverick.runtime.consent import CallPreview, Grants, GrantScope, consent, visible
 from maverick.runtime.event_log import Listener
 from maverick.tui.figures import counted
 from maverick.tui.plain_text import one_line
@@ -92,21 +93,16 @@ async def _ask(
     if progress is not None:
         progress.paused = True
         progress.clear()
-    scopes = grants.scopes(preview)
-    choices = f"[y]es, [N]o (or say why), {''.join(_CHOICES[scope] for scope in scopes)}[e]dit: "
+    scopes = grants.scopes(preview) if request.form is None else ()
+    yes = "[y]es" if request.form is None else "[y]es, fill it in"
+    choices = f"{yes}, [N]o (or say why), {''.join(_CHOICES[scope] for scope in scopes)}[e]dit: "
     try:
-        screen.headline(preview.question)
-        if request.reason:
-            screen.remark(f"  because {one_line(request.reason)}")
-        # In full, since no one should approve what they cannot see.
-        screen.diff(preview.lines) if preview.kind == "edit" else screen.quote(preview.lines)
-        if scopes:
-            screen.remark(f"  always: {preview.always}")
-        if len(preview.lines) > _MANY_LINES:  # which may have moved the headline off the screen
-            screen.headline(f"{preview.title}, {_size(preview)}?")
+        _show(screen, request, preview, scopes)
         _forget_typed()
         while True:
             typed = await _answer(screen, choices)
+            if request.form is not None and typed.lower() in _YES:
+                return await _filled_in(screen, request, request.form), None
             if (scope := _ALWAYS.get(typed.lower())) in scopes:
                 return request.approve(), scope
             if typed.lower() in ("n", "no"):
@@ -117,6 +113,39 @@ async def _ask(
     finally:
         if progress is not None:
             progress.paused = False
+
+
+def _show(
+    screen: Screen, request: ApprovalRequest, preview: CallPreview, scopes: Sequence[GrantScope]
+) -> None:
+    """Show what a person is asked about."""
+    screen.headline(preview.question)
+    if request.reason:
+        screen.remark(f"  because {one_line(request.reason)}")
+    # In full, since no one should approve what they cannot see.
+    screen.diff(preview.lines) if preview.kind == "edit" else screen.quote(preview.lines)
+    if scopes:
+        screen.remark(f"  always: {preview.always}")
+    if len(preview.lines) > _MANY_LINES:  # which may have moved the headline off the screen
+        screen.headline(f"{preview.title}, {_size(preview)}?")
+
+
+async def _filled_in(screen: Screen, request: ApprovalRequest, form: Mapping[str, Any]) -> ApprovalAnswer:
+    """The answer to a form, asked for field by field; Enter takes what is suggested, or leaves a field out."""
+    answer: dict[str, Any] = {}
+    for field in form_fields(form, request.arguments):
+        suggested = "" if field.suggested is None else f" [{field.suggested}]"
+        while True:
+            typed = await _answer(screen, f"{visible(field.title)}{visible(suggested)}: ")
+            try:
+                value = field.read(typed) if typed else field.suggested
+            except ValueError as error:
+                screen.remark(f"  {visible(str(error))}")
+                continue
+            if value is not None:
+                answer[field.name] = value
+            break
+    return request.approve(arguments=answer)
 
 
 def _size(preview: CallPreview) -> str:

@@ -59,6 +59,8 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
     """The model's id of the call."""
     workspace: Path | None = None
     """The folder whose files the tool changes, if it is one of the coding tools."""
+    form: dict[str, Any] | None = None
+    """The JSON schema of the answer, if an MCP server asks the person to fill in a form; the arguments are the answer."""
 
     def approve(
         self, *, arguments: Mapping[str, Any] | None = None, by: str = "", reason: str = ""

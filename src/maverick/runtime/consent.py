@@ -20,6 +20,7 @@ from msgspec import Struct, structs
 from maverick.config.own_files import persons_home
 from maverick.config.trust import AcceptedHashes, folder_key
 from maverick.exceptions import ApprovalRequiredError, ConfigError, ToolError
+from maverick.runtime.answer_form import form_fields
 from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest, Approver
 
 _FILE = "grants.json"
@@ -263,17 +264,23 @@ async def consent(request: ApprovalRequest, grants: Grants, ask: Ask, folder: Pa
     """
     if request.workspace is None and request.tool_name not in _OF_CLAUDE:
         folder = None  # whatever the tool is called, it is not known which files it changes
-    preview = preview_call(request.tool_name, request.arguments, folder, request.workspace)
+    preview = _preview(request, folder)
     if grants.cover(request, preview):
         return request.approve(reason=f"always allowed: {preview.always}")
     answer, scope = await ask(preview)
-    if answer.approved and preview != preview_call(
-        request.tool_name, request.arguments, folder, request.workspace
-    ):
+    if answer.approved and preview != _preview(request, folder):
         return request.deny(CHANGED, by=answer.by)
     if preview.grant and answer.approved and answer.arguments is None and scope is not None:
         grants.add(request, preview, scope)
     return answer
+
+
+def _preview(request: ApprovalRequest, folder: Path | None) -> CallPreview:
+    preview = preview_call(request.tool_name, request.arguments, folder, request.workspace)
+    if request.form is None:
+        return preview
+    fields = form_fields(request.form, request.arguments)
+    return structs.replace(preview, lines=tuple(visible(field.in_words) for field in fields))
 
 
 def granted(grants: Grants, folder: Path) -> Approver:

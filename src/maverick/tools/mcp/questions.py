@@ -39,6 +39,8 @@ class Question(Struct, frozen=True):
     """The server's words."""
     fields: dict[str, Any] = {}
     """What is asked for, with the values that the server suggests; ``None`` where it suggests none."""
+    form: dict[str, Any] | None = None
+    """The JSON schema of the fields, if they are a form that the user fills in."""
     url: str = ""
     """Where the user is to go, if that is the question; the server is only told whether they agreed."""
     asks_model: bool = False
@@ -69,7 +71,7 @@ def elicitation(server: str, ask: AskUser) -> ElicitationFnT:
             for name, kind in wanted.items()
         }
         for _ in range(_ATTEMPTS):
-            given = await ask(Question(server, message, fields))
+            given = await ask(Question(server, message, fields, schema if wanted else None))
             # What was not filled in is not an answer.
             content = None if given is None else {n: value for n, value in given.items() if value is not None}
             if content is None:
