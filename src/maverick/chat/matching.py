@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the offline model uses the verbs without a database
 _FORMS = (
     "bring brought, build built, buy bought, choose chose chosen, cut cut, do did done, draw drew drawn, drive drove driven, "
     "eat ate eaten, feed fed, find found, get got gotten, give gave given, go went gone, hang hung, leave left, make made, "
-    "meet met, pay paid payed, read read, ride rode ridden, ring rang rung, run ran run, see saw seen, sell sold, send sent, speak spoke spoken, "
+    "meet met, pay paid payed, read read, ride rode ridden, ring rang rung, run ran run, say said, see saw seen, sell sold, send sent, speak spoke spoken, "
     "sweep swept, take took taken, teach taught, tell told, throw threw thrown, tidy tidied, try tried, wear wore worn, "
     "write wrote written"
 )

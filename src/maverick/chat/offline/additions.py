@@ -177,7 +177,7 @@ def add_deed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
 
 
 _NO_DEED = pattern(
-    r"^(?:bring|change|check|clear|close|finish|move|open|set(?! up)|update|make (?:the|my))\b|\byou\b|\b(?:less|more) (?:urgent|important)\b"
+    r"^(?:bring|change|check|clear|close|finish|move|open|set(?! up| aside)|update|make (?:the|my))\b|\byou\b|\b(?:less|more) (?:urgent|important)\b"
 )
 """What begins as requests about tasks do, or is said to us: "call you tomorrow"."""
 

@@ -23,10 +23,12 @@ ABOUT = re.compile(
 TO_COME = " now"
 """The end of an answer that is not given yet: there is nothing to undo in it."""
 _HEAD = (
-    r"(?:actually|no(?! (?:due|date|deadline|rush|hurry|idea|prob|problem|worries|way|priority)\b)|nope|nah|oops|whoops|oh|ah|argh|damn|ugh|wait|hang on|hold on|stop|sorry|(?:my )?apologies|pardon|my (?:bad|mistake)|correction|typo|"
+    r"(?:actually|no(?! (?:due|date|deadline|rush|hurry|idea|prob|problem|worries|way|priority)\b)|nope|nah|oops|whoops|oh|ah|argh|damn|ugh|wait|hang on|hold on|stop|sorry|(?:my )?apologies|pardon|my (?:bad|mistake)|shoot|crap|gosh|correction|typo|"
     r"better|rather|well|hm+|uh|um|on second thoughts?|you know what|i(?:'m| am) (?:wrong|mistaken)|(?:the )?wrong(?: (?:day|date|one|time|name|priority|task))?|not that(?: one)?)"
 )
-HESITATION = pattern(rf"^(?:(?:{_HEAD}|(?:i )?(?:meant?|said|wanted)|make that|scratch that)\b[,.!:… ]+)+")
+HESITATION = pattern(
+    rf"^(?:(?:{_HEAD}|(?:i )?(?:should(?:'ve| have) (?:said|mentioned|added)|forgot to (?:say|mention)|meant?|said|wanted)|make that|scratch that)\b[,.!:… ]+)+"
+)
 _TAKEN_BACK = pattern(
     rf"(?:{_HEAD}\b[,.!… ]*)*"
     r"(?:(?:scrap|scratch|forget|ignore|disregard|undo)(?: about)? (?:that|it|this)(?: last| previous)?(?: change| one| thing| bit| request| task)?"
@@ -43,7 +45,7 @@ _CHANGED_MIND = pattern(
     rf"(?:(?:{_HEAD}|or|please)\b[,.! ]*)*(?:no|wait|just kidding|leave it|keep it|not)(?:[,.! ]+(?:please|thanks|actually|sorry|yet))*[.! ]*"
 )
 _TO_WHAT = pattern(
-    r"^(?:(?:(?:just )?(?:make|change|set|move|push|mark|give|leave|keep|put|bring|lower|raise|bump|drop)(?: (?:it|that|this|them)(?: back| up| down)?|(?= to\b))|go back|back|keep|leave|let's (?:say|do|make it)|(?:it |that )?(?:should|was supposed to|has to|must|needs to) (?:be|have been)(?: done| finished| ready| sent| paid)?)"
+    r"^(?:(?:(?:can|could) (?:it|that|this)(?: one)? be(?: due)?|(?:just )?(?:make|change|set|move|push|mark|give|leave|keep|put|bring|lower|raise|bump|drop)(?: (?:it|that|this|them)(?: back| up| down)?|(?= to\b))|go back|back|keep|leave|let's (?:say|do|make it)|(?:it |that )?(?:should|was supposed to|has to|must|needs to) (?:be|have been)(?: done| finished| ready| sent| paid)?)"
     r"(?: to| for| on| by| as| at| a)? |(?:it's|its|it is|that's|is)(?: for| on| due)? |(?:the )?(?:due(?: date)?|deadline|date)(?: is| by| on)?[: ]+|(?:(?:all|both)(?: of them)?(?: are)? )?(?:for|on|by|to|due|until|as)(?: on| by)? )"
 )
 _IS_FINE = pattern(

@@ -47,7 +47,7 @@ REOPEN = pattern(
 )
 UNDONE = pattern(r"\b(?:haven't|havent|have not|didn't|didnt|did not|never)\b(?! mean\b| want\b| need\b)")
 REMOVE = pattern(
-    r"\b(?:delete|del|rm|remove|erase|scrap|drop|discard|ditch|bin|trash|cancel|get rid of|throw (?:out|away)|forget(?: about)?|dump|scratch|kill|nuke|lose|knock)\b"
+    r"\b(?:delete|del|rm|remove|erase|scrap|drop(?! left\b)|discard|ditch|bin|trash|cancel|get rid of|throw (?:out|away)|forget(?: about)?|dump|scratch|kill|nuke|lose|knock)\b"
     r"|\btake\b.*\b(?:off|away)\b|\bcan go\W*$|\b(?:don't|do not|no longer) (?:need|want|have to)\b(?!.* [DP]\b)"
 )
 SETS = pattern(
@@ -56,7 +56,7 @@ SETS = pattern(
     r"is|are|can be|'s|was|it's|that's|add|i'll|we'll|will|going to|flag|turn|want|treat|pull|slide)\b|§\d+ (?:down |up |back )?(?:to|until|till|at|as|for) [DP]\b|\b(?:until|till) D\b|§\d+\W* (?:->|→|=)|§\d+ P\b|\bP §"
 )
 COMMANDED = pattern(
-    r"\b(?:tick|check|cross|strike|mark|knock|close|clear)\b.*\b(?:off|out|done|complete|completed|finished|sorted|paid|closed|finish|bought|sent|read|written|\w+ed)\b"
+    r"\b(?:tick|check|cross|strike|mark|knock|close|clear|come)\b.*\b(?:off|out|done|complete|completed|finished|sorted|paid|closed|finish|bought|sent|read|written|\w+ed)\b"
     r"|\btick the §|\b(?:tick|close|complete|check)\b(?: (?:out|off))? (?:§|it|that|them|both)|\bmark (?:it|that|them|both|§\d+)\W*$|\bcall (?:it|that|§\d+) done\b"
 )
 STATED = pattern(
@@ -93,7 +93,7 @@ KNOWN = frozenset(
         "too also thanks thank sorry wait mean meant better rather fine enough good works great going more no longer anymore any hurry rush "
         "another extra later sooner forward ahead got new still only here there go ahead thx cheers finally phew yay lol haha btw kindly time today "
         "would like able think i'll d p first thing quite so very super pretty high low medium normal urgent important top "
-        "raise increase reduce decrease deprioritise deprioritize forgot yet oops whoops uh um er latest doing down after all regarding booking paying part nicely easily i'd "
+        "raise increase reduce decrease come deprioritise deprioritize forgot yet oops whoops uh um er latest doing down after all regarding booking paying part nicely easily i'd "
         "mail email message open her his their ago hour hours minute minutes bloody damned stupid fucking freaking whole entire boring silly "
         "mistake accident accidentally marked set n ch list's asap omg damn "
         "can't cant couldn't don't dont isn't isnt haven't havent didn't didnt won't hasn't aren't wasn't doesn't never",

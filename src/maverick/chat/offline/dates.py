@@ -39,7 +39,7 @@ _ADDRESS = rf"\s+(?!(?:on|by|and|or|with|for|from|to|about|in|at|so|but|because|
 _TIME = pattern(
     rf"(?:^|,?\s+)(?:(?:at|around|about|before|after|by|from|for|between|at around|at about)\s+|@\s*)?(?:{_CLOCK}|(?:(?<=\bat )|(?<=@)|(?<=\bat around )|(?<=\bat about )){_HOUR}(?!{_ADDRESS})|{_NUMBER}ish|(?:half|quarter) (?:past|to) {_NUMBER}|noon(?:ish)?|midnight|first thing"
     r"|(?:(?<=\bat )|(?<=before )|(?<=after ))(?:lunch(?:time)?|dinner(?:time)?|breakfast)|(?:(?<=before )|(?<=after ))(?:work|school)"
-    rf"|in the (?:morning|afternoon|evening)|in (?:half an hour|(?:{_COUNT}) (?:hour|minute)s?))(?=\s|,|$)"
+    rf"|in the (?:morning|afternoon|evening)|in (?:half an hour|(?:{_COUNT}) (?:hour|minute)s?)(?: or so)?)(?=\s|,|$)"
 )
 _VAGUE = pattern(
     rf"(?:^|,?\s+)(?:(?:sometime |at some point )?(?:in (?:{_MONTH}|spring|summer|autumn|winter)|(?:this|next) (?:month|year|spring|summer|autumn|winter))"
@@ -115,7 +115,7 @@ def without_old_date(text: str) -> str:
     return _OLD_DATE.sub(" ", _FROM_DATE.sub(" ", text) if _MOVES.search(text) else text)
 
 
-_SOME_DAY = rf"(?:the |on )*(?:{_DAY}|{_SHORT_DAY}|today|tomorrow|(?:{_NTH})|\d{{1,2}}(?= (?:of )?(?:{_MONTH})))(?: (?:of )?(?:{_MONTH}))?\b"
+_SOME_DAY = rf"(?:the |on )*(?:(?:{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)?|{_DAY}|{_SHORT_DAY}|today|tomorrow|(?:{_NTH})|\d{{1,2}}(?= (?:of )?(?:{_MONTH})))(?: (?:of )?(?:{_MONTH}))?\b"
 _OLD_DATE = pattern(
     rf"(?:(?<=\w),? (?:and )?(?:not|instead of|rather than) (?:for |by )?{_SOME_DAY}|\bnot {_SOME_DAY},? (?:but )?(?=\w))"
 )
@@ -363,7 +363,7 @@ _FORMS: Mapping[str, Callable[[re.Match[str], date], date | None]] = {
     rf"(?:(?:later )?today|tonight|this (?:morning|afternoon|evening)|(?:(?:the )?end of (?:the )?day|eod|cob)(?! (?:on )?(?:{_DAY})))": lambda _, today: (
         today + timedelta(days=0)
     ),
-    rf"(?:with)?in (?P<count>{_COUNT}) (?P<unit>{_UNIT})(?:['’]? time)?": _counted,
+    rf"(?:with)?in (?P<count>{_COUNT}) (?P<unit>{_UNIT})(?:['’]?s?['’]? time)?": _counted,
     r"(?:the )?end of (?:the |this |(?P<next>next ))?week": _end_of_week,
     r"(?:the )?(?:end|last day) of (?:the |this |(?P<next>next ))?month": _end_of_month,
     rf"(?:the )?(?P<number>{_NTH}) (?:day )?of next month": lambda match, today: _day_of_month(

@@ -15,7 +15,7 @@ from maverick.chat.offline.wording import begins_with_deed, pattern, quoted, tak
 from maverick.providers.offline import RequestedCall
 
 _WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?:[a-z]{2,})?\b"
+_MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b"
 _NO_TITLE: Mapping[str, str] = {
     "more than one sentence": r"(?<!\bMr)(?<!\bMs)(?<!\bDr)(?<!\bMrs)[.!?] +\w|[,;]| - |: (?:i|we)\b|->|→|=|: ?add\b",
     "a quotation and more": r"(?:^|\s)['\"“‘][^'\"”’]+['\"”’] +\w|\( *\)",
@@ -34,9 +34,9 @@ _NO_TITLE: Mapping[str, str] = {
     "somebody says": r"\bi\b|^(?:you|me)\b|\b(?:need|have|got) to\b|\bgotta\b|^(?:his|her|their|its|your)\b",
     "the beginning is missing": r"^(?:on|at|in|before|after|until|during|and|or|but|to|of|is|are|not|what|when|which|who|how|why|if|whether|also|both|it|them|every|each|another|\d+(?:st|nd|rd|th) to)\b",
     "the end is missing": r"\b(?:next|this|after|before|until|around|to|the|a|an|of|from|at|for|by|with|my|or|not|really|very|too|as well|again|(?-i:it)|them|both|(?:by|until|since) last)$|^(?:go|run|leave)(?:,|$)",
-    "it says nothing": r"^(?:something|anything|stuff|thing)\b|^(?:\w+ )?things?$|^usual$|^\w+ (?-i:it|them|those|these)\b|\b(?-i:it) \w+s\b|\b(?:new|another|other|different) one\b"
+    "it says nothing": r"^(?:something|anything|stuff|thing)\b|^(?:\w+ )?things?$|^usual$|^\w+ (?-i:it|them)\b|^\w+ (?:those|these)$|\b(?-i:it) \w+s\b|\b(?:new|another|other|different) one\b"
     r"|^\w+ one$|^(?!\w*[aeiouy])[a-z]{3,}(?:'s)?$",
-    "a date": rf"\b(?:today|tonight|tomorrow|starting|{_WEEKDAY})\b(?!'s)|\b(?:next|this) (?:week|month)\b|^(?:(?:next|this) )?{_WEEKDAY}:|[-,(] ?(?:mon|tue|wed|thu|fri|sat|sun)\b"
+    "a date": rf"\b(?:today|tonight|tomorrow|starting|(?<!\bmy )(?<!\bour )(?<!\bhis )(?<!\bher ){_WEEKDAY})\b(?!'s)|\b(?:next|this) (?:week|month)\b|^(?:(?:next|this) )?{_WEEKDAY}:|[-,(] ?(?:mon|tue|wed|thu|fri|sat|sun)\b"
     r"|\bthe \d{1,2}(?:st|nd|rd|th)\b(?! (?:birthday|anniversary|floor|century|edition)\b)|\b(?:before|until|by|since) then\b|\bat the latest\b"
     r"|\b(?:on|by|until|till|before) the (?:\w+teenth|\w+tieth|\w+t[yh][- ]\w+|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth)\b"
     r"|\bsame (?:day|time|date|priority)\b|^day (?:before|after)\b|\b(?:hours?|days?|minutes?|weeks?) (?:before|earlier)$",

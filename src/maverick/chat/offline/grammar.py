@@ -117,7 +117,7 @@ _ASKS = pattern(
     r"do (?:i|we|you|they)|will (?:i|we|it)|if|whether|(?:remind|tell) me (?:what|when|which|who|how|if|whether))\b|.*, (?:is|are|was|were|did|have|has|do|does)n't (?:it|they|i|we)$"
 )
 _ASKS_FOR = pattern(
-    r"(?:wait[,.! ]+)*(?:can|could|would|will) (?:you|u|we|i|it be possible)\b|.*\b(?:please|pls|(?:can|could|would|will) you)\b|(?:can|could) .+ be \w+ed\b|let(?:'s| me)\b"
+    r"(?:wait[,.! ]+)*(?:can|could|would|will) (?:you|u|we|i|it be possible)\b|.*\b(?:please|pls|(?:can|could|would|will) you)\b|(?:can|could) (?:it|that|this)(?: one)? be (?!that\b)|(?:can|could) .+ be \w+ed\b|let(?:'s| me)\b"
 )
 _COMMANDS = re.findall(
     r"\w+", "add remind remember delete remove complete mark finish show rename postpone reschedule"
@@ -128,7 +128,7 @@ _COMMAND = pattern(
     rf"((?:{_VERBS}|scrap|drop|cancel|postpone|reschedule)\b.+)"
     r"|(?!.*\b(?!(?:you|i|we)\b)\w+(?:'ll| will| always| usually| has to| should| must)(?: \w+)? remind)(?!.*(?:\bno|\bnot|n't|\bnever|\bstop|\bdid|\bwhy)\b.*\bremind).*?\b(remind me (?:to|about|of|that)\b.+)"
 )
-OBLIGED = pattern(r"\b(?:i|we) (?:need|have|must|got) to\b|\bgotta\b")
+OBLIGED = pattern(r"\b(?:i|we)(?:'m| am|'re| are)? (?:need|have|must|got|supposed) to\b|\bgotta\b")
 UNTIMED = pattern(r"(?:add|put|stick|note)\b")
 _REMARK = pattern(
     r"(?<=\w), (?:because|since|we|i|i'm|we're|he|she|they|there|there's|it's)\b"
@@ -140,7 +140,7 @@ _ABOUT = pattern(
     r"|.*\b(?:out of|low on|need(?: some| more)?) (?P<lacking>\w+(?: \w+)?)\W*$"
 )
 _JOINT = pattern(
-    rf"(?:(?:[,;.:]\s*|\s+)(?:and|then|and then|also|but|plus|so)\s+|[,;.:]\s*)(?:please\s+|also\s+|then\s+)*"
+    rf"(?:(?:[,;.:]\s*|\s+)(?:and|then|and then|also|but|plus|so)\s+|[,;.:]\s*)(?:please\s+|also\s+|then\s+|now\s+|just\s+)*"
     rf"(?=(?:(?:{_VERBS}|postpone|reschedule|prioriti[sz]e|call it)\b|(?:(?:on )?\w+day |tomorrow )?(?:i )?(?:need|have|must|got) to\b"
     r"|(?:i(?:'ve| have)?|it's|it is|they're)\b|(?:due|high priority|low priority)\b|[^,;]{2,40}?(?:->|→)))|,?\s+but\s+(?!not\b)"
 )
@@ -205,7 +205,7 @@ _LOOKING = ("list", "look_up")
 """The readers that change nothing."""
 _GRAMMAR = r"""
 # Undoing.
-undo:           (?!(add|create|new|remind|remember|put|rename|delete|complete|mark)\b)(.*\b|)undo\b(,? (it|that|this|those|both|them|please|sorry|again|now|the|my|your|last|one|change|thing|action|step|command|request|deletion|addition|completion|delete|what|i|you|just|did))*[,? (i|we|because|since|it's|it was|that's|that was|not|wrong) (?!(?:.*\b)(add|remind|delete|remove)\b).*]
+undo:           (?!(add|create|new|remind|remember|put|rename|delete|complete|mark)\b)(.*\b|)undo\b(,? (it|that|this|those|both|them|please|sorry|again|now|the|my|your|last|one|change|thing|action|step|command|request|deletion|addition|completion|delete|what|i|you|just|did))*[,? (i|we|because|since|it's|it was|that's|that was|not|wrong) (?!(?:.*\b)(add|remind|delete|remove)\b).*|, (already|got|there's|he|she|they|my) (?!(?:.*\b)(add|remind|delete|remove)\b).*]
 undo_change:    undo [what you did to |the change to |[the ](deletion|completion|addition|renaming) of |(adding|deleting|removing|completing|renaming|moving) ]{task}
 undo:           [(oops|sorry|wait|no|nah|nope|hmm|oh|damn|argh|ugh|actually|ah)( no| dear)?,? ][i (need|want|meant to keep) (it|that)[ after all], ][i |please |can you |could you ](take|bring|put|get|change|give[ me]|want|need) (that|it|them|this|that one) back[ again|[ on] the list|,? please]
 undo:           [(oops|sorry|wait|no|hmm|oh),? ](restore|revert|reverse|roll back|take back) (it|that|this|them|(the|my) last .*)
@@ -260,7 +260,7 @@ add:            [here's |here is ][a |the ][(new|next|another) ](one|entry|chore
 add:            [a ]new ?:? ?{what}
 add:            i('d like| would like| want| need) [to have ](a|another) [new ](task|to-?do|reminder|item|entry) ?[:|,|-] ?{what}
 add:            [super |very |really ](?P<what>(urgent|important|high priority|low priority)[ (task|one|reminder)] ?(:|-) ?.+)
-add:            (another|one more|the (next|other))( thing[ [that ](i|we) {must} do][ to do][ is][ to| ?:|,]| ?:) {what}
+add:            (another|one more|the (next|other))( thing[ [that ](i|we) {must} do][ to do][ for (the|my) list][ is][ to| ?:|,| -]| ?:) {what}
 add_placed:     (put|stick|pop|chuck|throw|pencil|slot|squeeze|get|jot) {what} (in|down|on)[ (?P<when>(for|on|by|at|as) .+)]
 add_put:        (put|pop|stick|chuck|throw|pencil|slot) [in |down |on ]{what}
 add:            [i('d| would) like to |i want to ]be reminded (to|about|of) {what}

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from maverick.chat.matching import KNOWN_TASKS, meaningful
-from maverick.chat.offline.corrections import ABOUT, TO_COME, follow_up, is_taken_back, revised
+from maverick.chat.offline.asides import cores, is_all, is_lost
+from maverick.chat.offline.corrections import ABOUT, HESITATION, TO_COME, follow_up, is_taken_back, revised
 from maverick.chat.offline.dates import find_date, take_timing, when_last, without_old_date
 from maverick.chat.offline.doubts import is_doubtful, is_left_out
 from maverick.chat.offline.grammar import OBLIGED, UNTIMED, clauses, is_question, read_sentence, small_talk
@@ -35,7 +36,7 @@ _CORRECTED = pattern(
     r"(?P<instead>.+)"
 )
 _PUT_DOWN = re.compile(
-    r"(?P<what>.+?)(?:[,.;!–-]+\s*|\s+(?=(?:please|pls|can you|could you) ))(?:so |and |please |pls |can you |could you |would you |just |maybe |also )*"
+    r"(?P<what>.+?)(?:[,.;!–-]+\s*|\s+(?=(?:please|pls|can you|could you|so) ))(?:so |and |please |pls |can you |could you |would you |just |maybe |also )*"
     r"(?:(?:put|write|note|add|jot|stick|pop|chuck|throw)(?: (?:that|it|this|both|them|those|these))?(?: down| (?:on|to|in)(?: there| (?:(?:my|the) )?(?:\w+ )?list)?)*"
     r"|(?:remind|remember) me(?: of (?:it|that))?|track(?: (?:it|that|this))?|make (?:a )?note|(?:make|create|set|add) (?:me )?an? (?:task|reminder|note|to-?do)(?: (?:of|for|about) (?:it|that|this))?)"
     r"(?: for me| please| pls| thanks|,? (?:would|will|can) you)*(?P<when>,? [\w ]+?)?(?: please| pls| thanks)*(?:,? no (?:due )?(?:date|deadline|rush|hurry)(?: yet)?)?[.!? ]*",
@@ -44,6 +45,7 @@ _PUT_DOWN = re.compile(
 """A request to write down what was just said."""
 _OBLIGATION = pattern(
     r".*\b(?:need to|needs to|have to|must|should|got to|gotta|forg[eo]t(?:ting)? to|(?:supposed|told|asked|agreed|want|would like|plan) to|promised(?: \w+)? (?:to|i'd|i would)|necessary (?:to|that (?:i|we)))\s+(?=\w)"
+    r"|(?:we're|we are|i'm|i am|i've|we've)(?: nearly| almost| completely| all)? (?:run(?:ning)? )?(?:out of|low on) (?!(?:the|it|here|town|time|luck|energy|ideas|patience|breath|order|control|touch|date)\b)"
     r"|(?:the |my |our )?\w+ (?:wants|needs(?! \w+ing\b)|expects|asked for|asks for|is asking for) (?:me to )?"
     r"|(?:(?:ok|okay|so|oh|hey)[, ]+)*(?:(?:i|we|there)(?:'ve got| have| have got| need|'s| is)|is) (?:an? |some )?"
 )
@@ -54,24 +56,24 @@ def _put_down(said: str, answered: str, today: date) -> str:
     """What is to be written down, as a request: "I have a meeting on Monday, please add it"."""
     if not (down := _PUT_DOWN.fullmatch(said)) or is_question(down["what"]) or quoted(said):
         return said
-    _, when = take_priority(re.sub(r"^,? (?:as )?", "", down["when"] or ""))
-    if take_timing(when, today).rest:
+    when = re.sub(r"^,? as (?=(?:high|low)\b)", ", ", down["when"] or "")
+    if take_timing(take_priority(re.sub(r"^,? (?:as )?", "", when))[1], today).rest:
         return said  # "remind me on Monday to …" says something of its own
     if any(mention.is_clear for mention in mark(down["what"], answered, KNOWN_TASKS.get(), today).mentions):
         return said
     noted = _read_clauses(down["what"], "", today)
     if noted.calls and noted.is_certain and all(call.tool_name == "add_task" for call in noted.calls):
-        return f"{down['what']}{down['when'] or ''}"
+        return f"{down['what']}{when}"
     what = when_last(down["what"].strip(), today)
     what = _IS_DUE.sub("", _OBLIGATION.sub("", what, count=1), count=1)
-    what = re.sub(r" from me\b", "", what)
-    is_plain = len(what.split()) < 12 and not _NO_NOTE.search(_NAMES.sub("", what))
-    return f"add {what}{down['when'] or ''}" if is_plain else said
+    what = re.sub(r" from me\b|,? again\W*$", "", what, flags=re.IGNORECASE)
+    is_plain = len(what.split()) < 12 and not _NO_NOTE.search(_NAMES.sub("", take_timing(what, today).rest))
+    return f"add {what}{when}" if is_plain else said
 
 
 _NAMES = re.compile(r"\b[A-Z]\w* and (?=[A-Z])")
 _NO_NOTE = pattern(
-    r"\b(?:i|we|you|he|she|it|they|needs|is|are|was|were|am|be|been|will|would|can|could|has|have|had|needs|wants|asked|says|said|told|comes|coming|gets|got|goes|going|leaves|arrives|starts|me|not|no|\w+n't|what|when|why|who|how|if|that|this|them|i'm|it's|i'll|did|do|does|"
+    r"\b(?:i|we|you|he|she|it|they|needs|is|are|was|were|am|be|been|will|would|can|could|has|have|had|wants|asked|says|said|told|comes|coming|gets|got|goes|going|leaves|arrives|starts|me|not|no|\w+n't|what|when|why|who|how|if|that|this|them|i'm|it's|i'll|did|do|does|"
     r"less|more|make|set|ugh|so|very|really|too|wow|lol|omg|tired|busy|sick|rain\w*|weather|sunny|hot|cold|happy|good|nice|great|enjoy|hope|thanks|thank|sorry|yesterday|ago|last|see|love|hate|bye|hello|hi|yes|yeah|ok|okay|maybe|undo|delete|remove|mark|move|push|"
     r"change|rename|done|finished|show|list|tell|complete|cancel|postpone|reschedule|wait|actually|instead|also|and)\b|\?"
 )
@@ -115,8 +117,16 @@ class Reading(NamedTuple):
 
 def understand(said: str, answered: str, today: date) -> Sequence[RequestedCall] | None:
     """The tool calls a message asks for; ``None`` if it is not about tasks, or if that is not certain."""
-    reading = read(said, answered, today)
-    return reading.calls if reading.is_certain and reading.calls else None
+    whole = read(said, answered, today)
+    if whole.is_certain and whole.calls and not is_lost(whole.calls):
+        return whole.calls
+    meant = HESITATION.sub("", said) if ABOUT.match(answered) else said
+    for core in cores(meant, today):
+        about = f"Updated! '{core.task}'{TO_COME}" if core.task else answered
+        reading = read(core.text, about, today)
+        if reading.is_certain and reading.calls and is_all(core, reading.calls, said, today):
+            return reading.calls
+    return whole.calls if whole.is_certain and whole.calls else None
 
 
 def read(said: str, answered: str, today: date) -> Reading:
@@ -240,7 +250,7 @@ def _read_clauses(said: str, answered: str, today: date) -> Reading:
         is_told = not calls and bool(mark(part, "", KNOWN_TASKS.get(), today).mentions)
         is_remark = not (calls or is_told) and _is_remark(part, today) and not _THAT.search(said)
         is_whole = is_whole and (found is not None or is_remark or _NOT_DONE.match(part) is not None)
-        is_told_why = f", {part}" in said and UNTIMED.match(part) and OBLIGED.search(parts[place - 1])
+        is_told_why = _is_told_why(part, said) and OBLIGED.search(parts[place - 1])
         if found and is_told_why and [call.tool_name for call in calls] == ["add_task"]:
             # "I have to give a talk on Monday, add write the talk": it was said why, and when.
             is_whole = is_whole and _is_again(calls[0], found[0])
@@ -251,6 +261,11 @@ def _read_clauses(said: str, answered: str, today: date) -> Reading:
         whole = follow_up(said, answered, today) or read_sentence(said, answered, today)
         calls, is_whole = (list(whole), True) if whole is not None else (calls, False)
     return Reading(calls, is_whole)
+
+
+def _is_told_why(part: str, said: str) -> bool:
+    """Whether what stands before a request for a task may be the reason for it."""
+    return f" so {part}" in said or (f", {part}" in said and UNTIMED.match(part) is not None)
 
 
 def _stated(said: str, about: str, today: date) -> Statement | None:

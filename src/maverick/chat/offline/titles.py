@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # the offline model does without a database
     from maverick.chat.tables import Task
 
 _RENAME = pattern(
-    r"\W*(?:rename|change|edit|update|retitle|reword|turn)(?:(?: the)? (?:title|name) of)?(?: the| my)? (?P<which>§\d+|it|that|this) (?:to|into|as) (?P<title>.+)"
+    r"\W*(?:rename|change|edit|update|retitle|reword|turn)(?:(?: the)? (?:title|name) of)?(?: the| my)? (?P<which>§\d+|it|that|this) (?:to|into|as|so (?:that )?it (?:says|reads)) (?P<title>.+)"
     r"|\W*(?:the |my )?(?P<task>§\d+|it|that|this) (?:should (?:just |rather |really )?(?:say|read|be(?: called| named)?)|->|→) (?P<says>.+)"
     r"|\W*(?:call|(?:re)?name)(?: the)? (?P<named>§\d+|(?:it|that|this)(?! done)) (?P<called>['\"“‘].+['\"”’]|.+(?= instead\b)|(?<=it ).+)(?: instead.*)?"
 )
@@ -82,7 +82,7 @@ _FOR_WHOM = pattern(
     r"(?:at|in) (?-i:[A-Z])\w+|(?:for|from|with) (?!(?:ever|good|nothing|once|sure|what|which|whom?|you)\b)[\w']+(?: [\w']+)?"
 )
 _NOT_THAT = pattern(
-    r"(?:(?:it's|its|it is|that's|with|make it) )?(?P<part>[\w' ]+?),? not (?P<wrong>[\w' ]+)|not (?P<old>[\w']+(?: [\w']+)?)(?:,| but|, but) (?P<new>[\w' ]+)"
+    r"(?:(?:it's|its|it is|that's|with|make it) )?(?P<part>[\w' ]+?),? not (?P<wrong>[\w' ]+)|not (?P<old>[\w']+(?: [\w']+)?)(?:,| but|, but|(?= (?:the|my) )) (?P<new>(?!.* (?:is|are|was|has|will)\b)[\w' ]+)"
 )
 MEANT = pattern(
     r"(?:(?:no|oh|sorry|oops|wait|actually)[, ]+)*(?:not (?P<wrong>[\w' ]+), )?i mean(?:t)?(?: to say)? (?:[\w' ]+, (?:change|make) it to )?"

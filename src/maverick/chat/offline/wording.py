@@ -16,23 +16,23 @@ def pattern(text: str) -> re.Pattern[str]:
 
 QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?:(?<=\s)|^)['‘](.+?)['’](?=[\s,.!?:;]|$)")
 _PRIORITY = pattern(
-    r",?\s*(?:-\s*)?\b(?P<said>(?:(?:with|at|of|as|a|an|and|it's|it is|this is|that's|which is|(?:make|put|set|mark) (?:it|that)|very|really|super|so|quite|pretty|kinda|rather|extremely)\s+)*)"
+    r",?\s*(?:-\s*)?\b(?P<said>(?:(?:with|at|of|as|a|an|and|it's|it is|this is|that's|which is|(?:make|put|set|mark|give) (?:it|that)|very|really|super|so|quite|pretty|kinda|rather|extremely)\s+)*)"
     r"(?:(?:priority|prio)\s*(?:is|:|=|of)?\s*(?P<after>high|medium|normal|low)"
     r"|(?P<before>high|highest|top|medium|normal|low|lowest)[\s-]+(?:priority|prio|importance)"
     r"|(?P<grade>p[0-4])|(?P<mild>not (?:(?:that|so|very|really|all that|particularly) )?(?:urgent|important)(?: at all)?)|(?P<urgent>urgent|important|asap|as soon as possible))\b"
 )
 _LEVEL_ALONE = pattern(r"(?:^|,|\(|\s[-–])\s*(high|low)\s*(?=$|,|\)|and\b)\)?")
 _CHATTER = pattern(
-    r"^(?:(?:(?:hey|ok(?:ay)?|yo|hi|hello),? (?:siri|google|alexa|assistant|computer|buddy|bro|mate|dude|man|love)|for (?:god|heaven|christ|pete)'?s sake|let me see|please(?: to)?|pls|plz|kindly|yo|omg|ffs|kk?|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hiya|hello|good (?:morning|afternoon|evening|day)|dear(?: (?:assistant|friend|maverick))?|maverick|while you're at it|"
-    r"finally|yesterday|probably|plus|hmm+|uh|um|ah|ugh|oops|whoops|yeah|yep|(?:thanks|thx|thank you|great|perfect|cool|nice|awesome)(?=[,!.])|btw|by the way|before i forget|basically|sorry|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.…\s]+)+"
+    r"^(?:(?:(?:yes|yeah),? (?:hello|hi|please)|(?:hey|ok(?:ay)?|yo|hi|hello),? (?:siri|google|alexa|assistant|computer|buddy|bro|mate|dude|man|love)|for (?:god|heaven|christ|pete)'?s sake|let me see|please(?: to)?|pls|plz|kindly|yo|omg|ffs|kk?|just|ok(?:ay)?|so|well|and|now|then|also|actually|oh|hey|hi|hiya|hello|good (?:morning|afternoon|evening|day)|dear(?: (?:assistant|friend|maverick))?|maverick|while you're at it|you know what|let's see|if (?:it|that)(?:'s| is)(?:n't| not) (?:too much (?:trouble|bother)|a problem)|if (?:it|that) isn't (?:too much (?:trouble|bother)|a problem)|if (?:you don't mind|possible|i may)|i hope you don't mind|sorry to (?:bother|trouble) you|"
+    r"finally|yesterday|probably|plus|hm+|uh|um|ah|ugh|oops|whoops|yeah|yep|(?:thanks|thx|thank you|great|perfect|cool|nice|awesome)(?=[,!.])|btw|by the way|before i forget|basically|sorry|right|alright|all right|(?:oh )?(?:dear|bother|damn)|no(?=[,!.]))[,!.…\s]+)+"
 )
 _ASKING = pattern(
-    r"^(?:may i ask|(?:may|could|can) i (?:trouble|ask|get) you to|(?:would|could) you be so (?:kind|good) (?:as )?to|(?:can|could|would|will|may) (?:you|i|we)|you (?:can|may|could)|you(?= (?:add|put|write|remind|note|mark|delete)\b)|i(?:'d| would| should) like (?:you to|to(?! finish| complete| close))|"
-    r"i(?:'d| would) like that you|would it be possible to|i want (?:you(?: to)?|that you|to(?! finish| complete| close))|i need you to|let(?:'s| us| me)(?! finish| complete| close| do\b)|go ahead and|(?:i was wondering|i wonder|(?:it )?would be (?:(?:very|really|so) )?(?:great|nice|good)|i(?: would|'d| should) be (?:very )?grateful|i'd (?:appreciate|love) it) if you(?: could| would)?|possibly)\s+"
+    r"^(?:may i ask|(?:may|could|can) i (?:trouble|ask|get) you to|(?:would|could) you be so (?:kind|good) (?:as )?to|(?:can|could|would|will|may) (?:you|i|we)(?: (?:please|just|maybe|perhaps|quickly|also|kindly))*|you (?:can|may|could)|you(?= (?:add|put|write|remind|note|mark|delete)\b)|i(?:'d| would| should) like (?:you to|to(?! finish| complete| close))|"
+    r"i(?:'d| would) like that you|would it be possible to|i want (?:you(?: to)?|that you|to(?! finish| complete| close))|i need you to|let(?:'s| us| me)(?! finish| complete| close| do\b)|go ahead and|(?:i was wondering|i wonder|(?:it )?would be (?:(?:very|really|so) )?(?:great|nice|good)|i(?: would|'d| should) be (?:very )?grateful|i'd (?:appreciate|love) it) if you(?: could| would)?|possibly|if you (?:could|would)(?: please| just)*)\s+"
 )
 _MIND = pattern(r"^(?:(?:would|do) you )?mind (?P<stem>\w+)ing ")
 _POLITE_END = pattern(
-    r"(?:[,.!?\s]+(?:(?:please|pls|plz|thanks|thx)(?: x+)?|no (?:rush|hurry|stress|pressure)(?: (?:at all|whatsoever|on (?:it|that|this)|though))?|(?:new|another) (?:task|todo)|tho|though|for me|at the latest|(?:please and )?thank(?:s| you)(?: (?:ever )?(?:so|very) much| a lot| in advance)?(?:,? you(?:'re| are) (?:the best|great|a star))?|(?<!from )now|instead|mate|then|too|as well|already|finally|at last|actually|to be (?:safe|sure)|just in case|sorry|yay|ug+h+|a+rgh+|omg|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers|god bless(?: you)?|ideally|preferably|if possible|before i forget(?: again)?|(?:don't|do not) let me forget(?: it| that| this)?|ok(?:ay)?(?= thank)|(?:and |so )?that(?:'s| is| will be|'ll be) (?:all|it|everything)(?: for (?:now|today))?))+$"
+    r"(?:[,.!?\s]+(?:(?:please|pls|plz|thanks|thx)(?: x+)?|(?:there's |there is |it's )?no (?:rush|hurry|stress|pressure)(?: (?:at all|whatsoever|on (?:it|that|this)|though))?|(?:new|another) (?:task|todo)|tho|though|for me|at the (?:very )?latest|(?:please and )?thank(?:s| you)(?: (?:ever )?(?:so|very) much| a lot| in advance)?(?:,? you(?:'re| are) (?:the best|great|a star))?|(?<!from )now|instead|mate|then|too|as well|already|finally|at last|actually|to be (?:safe|sure)|just in case|sorry|yay|ug+h+|a+rgh+|omg|hooray|phew|woo ?hoo|haha|lol|btw|by the way|thankfully|(?:would|will|could|can) you|if you (?:can|could|would|don't mind)|dear|love|you know|cheers|god bless(?: you)?|ideally|preferably|if possible|before i forget(?: again)?|(?:don't|do not) let me forget(?: it| that| this)?|ok(?:ay)?(?= thank)|(?:and |so )?that(?:'s| is| will be|'ll be) (?:all|it|everything)(?: for (?:now|today))?))+$"
 )
 _END = re.compile(r"[\s.!?…]+$")
 _LIST_END = pattern(
@@ -76,24 +76,35 @@ DEED = (
     r"mail|make|measure|meditate|meet|message|mop|mow|open|order|organi[sz]e|pack|paint|pay|phone|pick|plan|plant|play|post|"
     r"practi[cs]e|prepare|print|read|register|renew|repair|replace|reply|research|return|review|ride|ring|run|scan|sell|send|set|sew|"
     r"shop|sign|sort|speak|start|stretch|study|submit|sweep|swim|take|talk|test|text|throw|tidy|train|translate|try|tune|update|"
-    r"upload|vacuum|visit|walk|wash|watch|water|weed|work|wrap|write)\b(?!\?| (?:it|that|this|them|me)\b)"
+    r"upload|claim|dig|donate|drive|exchange|forward|harvest|inspect|notify|photograph|polish|proofread|recycle|redeem|rehearse|rewrite|scrub|set aside|sow|top up|unblock|vote|weigh|wish|vacuum|visit|walk|wash|watch|water|weed|work|wrap|write)\b(?!\?| (?:it|that|this|them|me)\b)"
 )
 """How things to do begin."""
 _DEED = pattern(DEED)
 _FRAME = (
-    *re.findall(r"\w+", "tomorrow task tasks list done priority urgent already finally please"),
+    *re.findall(r"\w+", "tomorrow task tasks list done completed priority urgent already finally please"),
     *map(str.lower, day_name),
 )
 _SHORT: dict[str, str] = dict(
     re.findall(
         r"(\w+)>(\S+)",
         "tmrw>tomorrow tmr>tomorrow tmw>tomorrow tmrow>tomorrow tmoro>tomorrow tomoz>tomorrow 2moro>tomorrow 2day>today tdy>today tonite>tonight 2nite>tonight "
-        "wknd>weekend plz>please pls>please wht>what whts>what's cuz>because dont>don't didnt>didn't havent>haven't hasnt>hasn't isnt>isn't wasnt>wasn't "
+        "wknd>weekend til>till jsut>just plz>please pls>please wht>what whts>what's cuz>because dont>don't didnt>didn't havent>haven't hasnt>hasn't isnt>isn't wasnt>wasn't "
         "weds>wednesday mornin>morning teh>the rly>really abt>about em>them whens>when's wheres>where's u>you smth>something sth>something sry>sorry shld>should shd>should rmd>remind rmbr>remember arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
     )
 )
 _ANY_WORD = pattern(r"(?<!')\b[a-z0-9]+\b(?!')")
-_NOT_MISSPELT = frozenset(("don", "lists", "lit", *(f"{day.lower()}s" for day in day_name)))
+_NOT_MISSPELT = frozenset(
+    (
+        "don",
+        "lists",
+        "lit",
+        "pleased",
+        "complete",
+        "completes",
+        "compete",
+        *(f"{day.lower()}s" for day in day_name),
+    )
+)
 _SLIPS: Mapping[str, str | Callable[[re.Match[str]], str]] = {
     r"\b(?:um+|uh+|erm+)\b,?\s*": "",
     r"(?<=\w),(?=[^\W\d])|\s+[/|]\s+": ", ",
@@ -105,6 +116,14 @@ _SLIPS: Mapping[str, str | Callable[[re.Match[str]], str]] = {
     r"\b(remind me) (?=the \d)": r"\1 on ",
     r"\b(remind me) 2 (?!(?:day|week|hour|minute)s)": r"\1 to ",
     r"\bno later than\b": "by",
+    r"\b(?:consider|count) (?=(?:it|that|this|them)\b)": "mark ",
+    r",? \b(?:lol|lmao|hehe)\b": "",
+    r"(,?) (?:like|say|let's say),? (?=(?:(?:by|on|this|next) )?(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b)": r"\1 ",
+    r" right(?= and then\b)": "",
+    r"(?<=day) (\d{1,2})\.(\d\d)\b": r" at \1:\2",
+    r"\b(?:next|this|the|coming) (\w+day)(?: after| week)?,? (?:(?:that's|that is|which is) )?the (\d{1,2}(?:st|nd|rd|th))\b": r"\1 the \2",
+    r",? and (?:give (?:it|that) an? (?:due )?(?:date|deadline) (?:of|for)|(?:the|its) (?:deadline|due date)(?: for (?:that|it))? (?:is|should be)) ": " by ",
+    rf"^((?:\w+ ){{0,4}}(?:two|three|four|five|a few|a couple of) (?:new )?(?:things|tasks|jobs|reminders|chores)(?: for (?:you|me)| to (?:add|do))?)\.\s+(?={DEED})": r"\1: ",
     r"\s*\(((?:due|by|on|deadline|until)\b[^()]*)\)": r", \1",
     r"\bwanna\b": "want to",
     r"\b(add|remind me)\s*(?:\.{2,}|…)[\s,]*": r"\1 ",
@@ -147,6 +166,8 @@ def begins_with_deed(text: str) -> bool:
 def corrected(text: str, commands: Sequence[str]) -> str:
     """A text whose first word is put right if it is a misspelt command."""
     first, _, rest = text.partition(" ")
+    if begins_with_deed(first):
+        return text
     meant = next((command for command in commands if _is_slip(first.lower(), command)), None)
     return f"{meant} {rest}" if meant else text
 
