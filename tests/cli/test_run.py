@@ -282,9 +282,12 @@ def test_code_of_a_stranger_is_not_run_again_unless_it_is_named_or_trusted(
     refused = [
         folder.refuse("-c", "calculate 2 * 3"),
         folder.refuse("runs", "fork", "sum", "--turn", "1"),
+        folder.refuse("runs", "replay", "sum"),
     ]
 
     assert all("is Python code, and its folder is not trusted" in line for line in refused)
+    assert all('maverick run clerk.py -c -p "…"' in line for line in refused)
+    assert all("--agents clerk.py. Or run: maverick trust " in line for line in refused)
     assert not (folder.path / "project" / "owned").exists()
     assert folder.main("run", "clerk.py", "-c", "-p", "calculate 2 * 3").returncode == 0
     assert (folder.path / "project" / "owned").exists()

@@ -59,16 +59,19 @@ class Conversation(msgspec.Struct, frozen=True):
         file = _file_of(self.agent, folder)
         if file is None or self.agent is None:
             return self.agent
+        named = self.agent if folder == Path.cwd() else str(folder / self.agent)
         is_same = file.suffix == ".md" and _digest(file) == self.digest
         stranger = None if is_same else _untrusted_folder_of(file, folder)
         if stranger is not None:
             what = "has changed since this conversation began" if file.suffix == ".md" else "is Python code"
+            source = shlex.quote(named if named.endswith(file.suffix) else named.rpartition(":")[0])
             raise InvalidInputError(
-                f"{file} {what}, and its folder is not trusted. Look at it, then name it (maverick run FILE -c, "
-                f"maverick runs resume ID --agents FILE), or run: maverick trust {shlex.quote(stranger)}",
+                f"{file} {what}, and its folder is not trusted. Look at it, then name it: maverick run "
+                f'{shlex.quote(named)} -c -p "…", or after maverick runs …: --agents {source}. '
+                f"Or run: maverick trust {shlex.quote(stranger)}",
                 field="agent",
             )
-        return self.agent if folder == Path.cwd() else str(folder / self.agent)
+        return named
 
 
 def new_conversation(agent: str | None) -> Conversation:
