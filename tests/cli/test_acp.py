@@ -349,10 +349,15 @@ async def test_servers_of_the_editor_are_used_and_one_that_fails_is_left_out(
         made.answers.append("allow")
         await made.prompt(session, "ask the editor")
         await made.prompt(session, "/mcp__wiki__tides Brest")
+        await made.prompt(session, "/mcp__my-server__tides Oban")
 
-    assert made.said() == "Done.Heard: ask the editor, When is high tide in Brest?; 0 images."
+    heard = "ask the editor, When is high tide in Brest?"
+    assert made.said() == (
+        f"Done.Heard: {heard}; 0 images.Heard: {heard}, When is high tide in Oban?; 0 images."
+    )
     (offered,) = made.updates("available_commands_update")
-    assert offered["availableCommands"][-1]["name"] == "mcp__wiki__tides"
+    names = [command["name"] for command in offered["availableCommands"]]
+    assert names[-2:] == ["mcp__wiki__tides", "mcp__my-server__tides"]
     assert "'broken' is left out" in made.said(kind="agent_thought_chunk")
     assert "tea" in json.dumps(made.updates("tool_call_update"))
     assert made.asked[0].tool_call.title == "mcp__my-server__owner"
@@ -499,7 +504,7 @@ async def test_on_a_real_model_thinking_usage_and_choices_are_shown(
     assert answered.usage.total_tokens > 0
     (used,) = made.updates("usage_update")
     assert 0 < used["used"] < used["size"]
-    assert used["cost"]["amount"] > 0
+    assert used["cost"]["amount"] == round(used["cost"]["amount"], 6) > 0
     body = server.received[0].body
     assert body["model"] == "claude-opus-5-5"
     assert body["output_config"]["effort"] == "low"

@@ -7,12 +7,14 @@ import json
 import os
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.running import agent_executor
+from maverick.cli.progress import progress_line
 from maverick.cli.run_printer import RunPrinter, watch
 from maverick.cli.screen import Screen
 from maverick.config import MaverickConfig
@@ -53,17 +55,30 @@ async def drive_run(
 
     ``start`` starts, resumes or forks the run; ``user_id`` is the user it acts for, if it was started for one.
     """
-    async with agent_executor(
-        found,
-        config,
-        printer.console.journal if printer.kept else None,
-        user_id=user_id,
-        mode=printer.changes.mode,
-        approve=terminal_approver(printer, Path.cwd()),
-        grants=Grants(Path.cwd()),
-        on_output=printer.hear,
-        on_remark=printer.console.screen.remark,
-    ) as executor:
+    screen = printer.console.screen
+    async with AsyncExitStack() as lifetime:
+        async with nullcontext() if printer.console.as_json else progress_line(screen) as line:
+            if line is not None and printer.changes.mcp:
+                line.doing(f"starting MCP servers: {', '.join(printer.changes.mcp)}")
+
+            def remark(text: str) -> None:
+                if line is not None:
+                    line.clear()
+                screen.remark(text)
+
+            executor = await lifetime.enter_async_context(
+                agent_executor(
+                    found,
+                    config,
+                    printer.console.journal if printer.kept else None,
+                    user_id=user_id,
+                    mode=printer.changes.mode,
+                    approve=terminal_approver(printer, Path.cwd()),
+                    grants=Grants(Path.cwd()),
+                    on_output=printer.hear,
+                    on_remark=remark,
+                )
+            )
         result = await watch(printer, partial(start, executor))
     if type(found.agent) is not AgentDefinition:
         from maverick.cli.run.class_agent import with_words  # here, since few agents are classes

@@ -105,13 +105,14 @@ def _select(
 
 
 async def commands_of(session: EditorSession) -> list[schema.AvailableCommand]:
-    """The slash commands there are: ``/status``, skills, and the prompts of the MCP servers of the command."""
+    """The slash commands there are: ``/status``, skills, and the prompts of MCP servers, of the command and the editor."""
     skills = () if session.skills is None else islice(session.skills.by_name.values(), _MOST_COMMANDS)
     commands = [STATUS, *(_command(skill.name, skill.description, "what to do") for skill in skills)]
-    if servers := session.served.options.mcp:
+    servers, handed = session.served.options.mcp, session.handed
+    if servers or handed:
         from maverick.tools.mcp import list_prompts  # here, since it brings MCP with it
 
-        for prompt in await list_prompts(servers, session.folder):
+        for prompt in await list_prompts(servers, session.folder, handed=handed):
             hint = " ".join(prompt.arguments)
             commands.append(_command(prompt.command[1:], prompt.description or prompt.name, hint))
     return commands
@@ -127,10 +128,10 @@ async def expanded(session: EditorSession, said: Said) -> Said:
     if not isinstance(said, str) or not said.startswith("/"):
         return said
     name, _, rest = said[1:].partition(" ")
-    if server_of(name) in session.served.options.mcp:
+    if server_of(name) in (*session.served.options.mcp, *(server.name for server in session.handed)):
         from maverick.tools.mcp import expand_prompt  # here, since it brings MCP with it
 
-        return await expand_prompt(said, session.folder)
+        return await expand_prompt(said, session.folder, handed=session.handed)
     if session.skills is None or name not in session.skills.by_name:
         return said
     return session.skills.followed(name, rest)

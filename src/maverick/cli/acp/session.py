@@ -186,6 +186,11 @@ class EditorSession:
         return answering.model, model_info(open_client(answering), answering.model)
 
     @property
+    def handed(self) -> list[HandedServer]:
+        """The editor's MCP servers, without those that could not be connected."""
+        return [server for server in self._handed if server.name in self._servers]
+
+    @property
     def cost_usd(self) -> float:
         """What its runs have cost here, as far as that is known."""
         return self._updates.cost_usd

@@ -183,7 +183,7 @@ class UpdateMapper:
         if event.total.cost_usd is not None:
             self._costs[event.run_id] = event.total.cost_usd
         if self.context_window:
-            cost = schema.Cost(amount=self.cost_usd, currency="USD") if self._costs else None
+            cost = schema.Cost(amount=round(self.cost_usd, 6), currency="USD") if self._costs else None
             yield schema.UsageUpdate(
                 session_update="usage_update", used=event.context_tokens, size=self.context_window, cost=cost
             )

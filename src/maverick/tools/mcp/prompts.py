@@ -14,7 +14,7 @@ from pathlib import Path
 import mcp_types as types
 from msgspec import Struct
 
-from maverick.config.mcp_server import prefix_of, server_of
+from maverick.config.mcp_server import MCPServer, prefix_of, server_of
 from maverick.config.mcp_servers import load_mcp_servers
 from maverick.exceptions import InvalidInputError, ToolError, describe_unknown
 from maverick.model.message import describe_part
@@ -72,17 +72,20 @@ class ServerResource(Struct, frozen=True):
     """What it is, in the server's words."""
 
 
-async def list_prompts(servers: Iterable[str], folder: Path | None = None) -> list[ServerPrompt]:
+async def list_prompts(
+    servers: Iterable[str], folder: Path | None = None, *, handed: Iterable[MCPServer] = ()
+) -> list[ServerPrompt]:
     """The prompts of configured servers, which are connected to for that.
 
     Args:
         servers: The names of the servers.
         folder: The project's folder; by default the current one.
+        handed: Servers that are in no file; one that cannot be connected has no prompts.
 
     Raises:
         MaverickError: A server is not configured, its project is not trusted, or it cannot be connected.
     """
-    async with connected_servers(map(load_mcp_servers(folder).find, servers)) as connected:
+    async with connected_servers(map(load_mcp_servers(folder).find, servers), handed) as connected:
         return [prompt for server in connected for prompt in await prompts_of(server)]
 
 
@@ -92,19 +95,22 @@ async def list_resources(servers: Iterable[str], folder: Path | None = None) -> 
         return [resource for server in connected for resource in await _resources(server)]
 
 
-async def expand_prompt(text: str, folder: Path | None = None) -> str:
+async def expand_prompt(text: str, folder: Path | None = None, *, handed: Iterable[MCPServer] = ()) -> str:
     """What a person says with the command of a prompt; the server it names is connected to for that.
 
     Args:
         text: The command, with arguments in order or as ``name=value``.
         folder: The project's folder; by default the current one.
+        handed: Servers that are in no file, one of which may be meant.
 
     Raises:
         InvalidInputError: There is no such prompt, or an argument is missing or unknown.
         MaverickError: A server cannot be used, or refuses.
     """
     command = "".join(text.split(maxsplit=1)[:1])
-    settings = load_mcp_servers(folder).find(server_of(command.removeprefix("/")) or command)
+    name = server_of(command.removeprefix("/")) or command
+    settings = next((one for one in handed if one.name == name), None)
+    settings = settings or load_mcp_servers(folder).find(name)
     async with connected_servers([settings]) as (server,):
         known = {prompt.command: prompt for prompt in await prompts_of(server)}
         if command not in known:
