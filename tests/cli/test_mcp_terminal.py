@@ -1,4 +1,4 @@
-"""Forms of MCP servers at the terminal: a person is asked for each field, and the server gets what fits."""
+"""MCP servers at the terminal: a person sees that they start, and fills in their forms."""
 
 from __future__ import annotations
 
@@ -63,3 +63,17 @@ def test_a_servers_form_is_filled_in_field_by_field_and_what_does_not_fit_is_ask
 
     answer = '{"age": 30, "meals": ["tea", "soup"], "name": "Ana", "seat": "aisle", "wakes": true}'
     assert answer in " ".join(terminal.seen.split())
+
+
+@pytest.mark.requirement("007-RUN-PROGRESS")
+def test_while_servers_start_the_person_sees_what_is_waited_for(folder: Folder) -> None:
+    there, go = folder.path / "there", folder.path / "go"
+    shop = Shop(folder, meets=[str(there), str(go)])
+    own_servers(folder, shop=shop.settings())
+
+    with Terminal("run", "-p", "sell 'tea'", "--mcp", "shop", *OPEN, home=folder.path) as terminal:
+        terminal.expect("starting MCP servers: shop (")
+        go.touch()
+        terminal.expect("According to mcp__shop__sell: tea.")
+
+        assert terminal.end() == 0, terminal.seen
