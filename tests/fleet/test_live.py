@@ -268,7 +268,8 @@ async def test_an_answer_of_any_size_in_any_script_arrives_whole_although_the_co
         seen = await read_until(events, answer[:40_000])
         await run_statement(
             postgres_url,
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN maverick_watch%'",
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND query LIKE 'LISTEN maverick_watch%'",
         )
         model.may_go_on.release()
         seen += await read_until(events, answer[79_000:80_000])

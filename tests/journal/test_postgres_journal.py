@@ -212,6 +212,12 @@ async def test_every_commit_is_synced_to_the_disk_even_if_the_server_would_rathe
 
 # Connections ----------------------------------------------------------------------------------------------------
 
+_LOCKS = """
+SELECT 1 FROM pg_locks JOIN pg_database ON pg_locks.database = pg_database.oid
+WHERE locktype = 'advisory' AND datname = current_database()
+"""
+"""The advisory locks of this database; the server has those of other tests, too."""
+
 
 @pytest.mark.parametrize("commits", [True, False])
 async def test_what_a_tool_sets_on_its_connection_reaches_nobody_else(
@@ -228,7 +234,7 @@ async def test_what_a_tool_sets_on_its_connection_reaches_nobody_else(
         shown = [await journal.database.fetch("SHOW search_path") for _ in range(4)]
 
         assert {row["search_path"] for (row,) in shown} == {'"$user", public'}
-        assert await journal.database.fetch("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'") == []
+        assert await journal.database.fetch(_LOCKS) == []
 
 
 async def test_a_connection_that_broke_while_nobody_used_it_is_replaced(postgres_url: str) -> None:
