@@ -346,6 +346,22 @@ async def test_a_request_is_recognised_whether_its_messages_are_a_list_or_a_hist
     assert (await cassette(path).run(Request(History(messages)))).content == "ok"
 
 
+async def test_a_request_is_recognised_whether_or_not_its_thoughts_say_what_they_were_made_behind(
+    path: Path,
+) -> None:
+    def asked(thought: Thought) -> Request:
+        return Request(
+            [Message.user("Two and three?"), Message.assistant([thought, "Five."]), Message.user("Sure?")]
+        )
+
+    client = RecordingClient(ScriptedClient(["Yes."]), path)
+    await client.run(asked(Thought("Hm.", "signed")))
+    await client.aclose()
+
+    async with connect(f"cassette:{path}") as again:
+        assert (await again.run(asked(Thought("Hm.", "signed", behind="0123456789abcdef")))).content == "Yes."
+
+
 async def test_an_earlier_request_is_not_mistaken_for_what_its_history_grew_to(path: Path) -> None:
     short = History([Message.user("hi")])
     long = short.extended(Message.assistant("hello"), Message.user("bye"))

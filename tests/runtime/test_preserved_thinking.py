@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -116,6 +118,64 @@ def sent_thinking(server: ClaudeServer) -> list[tuple[str, bool]]:
         (asked.body["model"], any(kind in str(asked.body["messages"]) for kind in ("'thinking'", "redacted")))
         for asked in server.received
     ]
+
+
+@pytest.mark.requirement("P3")
+@pytest.mark.parametrize(
+    ("edit", "kept"),
+    [
+        pytest.param(lambda said: said, 3, id="as it was"),
+        pytest.param(lambda said: [*said], 3, id="as a list"),
+        pytest.param(lambda said: load_messages(dump_messages(said)), 3, id="kept elsewhere"),
+        pytest.param(lambda said: said[:3], 1, id="its beginning"),
+        pytest.param(lambda said: [Message.user("Else."), *said[1:]], 0, id="another question"),
+        pytest.param(lambda said: [said[0], *said[3:]], 0, id="the first exchange dropped"),
+        pytest.param(
+            lambda said: [Message.user("Before."), Message.assistant("Yes."), *said],
+            0,
+            id="words put in front",
+        ),
+        pytest.param(
+            lambda said: [
+                *said[:2],
+                Message.tool_result(said[2].tool_call_id, "Another page."),
+                *load_messages(dump_messages(said))[3:],
+            ],
+            1,
+            id="another result",
+        ),
+    ],
+)
+async def test_thinking_is_left_out_behind_messages_that_the_caller_has_edited(
+    edit: Callable[[Any], Sequence[Message]], kept: int
+) -> None:
+    model = StrictModel(turns=2)
+    first = await AgentExecutor(ScriptedClient(model)).execute(reader(read), inputs={"prompt": "Read."})
+
+    again = await AgentExecutor(ScriptedClient(model)).execute(
+        reader(read), inputs={"prompt": "And now?"}, messages=edit(first.messages)
+    )
+
+    sent = [part for message in model.requests[3].messages for part in message.parts]
+    assert (first.success, again.success) == (True, True), again.error
+    assert len([part for part in sent if isinstance(part, Thought)]) == kept
+
+
+@pytest.mark.requirement("P3")
+async def test_thinking_of_before_which_does_not_say_what_it_was_made_behind_is_sent_as_it_is() -> None:
+    client = ScriptedClient([Response((Thought("Hm.", "signed"), Text("Five.")))])
+    first = await AgentExecutor(client).execute(reader(), inputs={"prompt": "Two and three?"})
+    old = json.loads(dump_messages(first.messages))
+    del old["messages"][1]["parts"][0]["behind"]
+
+    asked = ScriptedClient(["Still five."])
+    await AgentExecutor(asked).execute(
+        reader(),
+        inputs={"prompt": "Sure?"},
+        messages=[Message.user("Else."), *load_messages(json.dumps(old))[1:]],
+    )
+
+    assert asked.requests[0].messages[1].parts[0] == Thought("Hm.", "signed")
 
 
 @pytest.mark.requirement("P3")

@@ -138,6 +138,8 @@ def _plain_message(message: Message) -> Json:
         parts = json.loads(json.dumps(to_plain(message.parts)))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(f"A recording can only hold what JSON can: {error}.") from error
+    for part in parts:
+        part.pop("behind", None)  # which follows from the messages, and older recordings do not have
     value["content"] = redact(parts[0]["text"] if only_text else parts)
     return value
 

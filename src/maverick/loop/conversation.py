@@ -16,8 +16,10 @@ from maverick.loop.prefix import (
     PrefixChange,
     PrefixReason,
     any_thought,
+    bound_anew,
     bound_thought,
     has_media,
+    made_behind,
     without_media,
     without_thoughts,
 )
@@ -89,7 +91,7 @@ class Conversation:
         for call in calls:
             self._call_ids[call.id] = None
         if response.parts:  # no provider accepts an empty message
-            self.say(response.message, response.usage.total_tokens)
+            self.say(made_behind(self.history, response.message), response.usage.total_tokens)
         return response, calls
 
     def say_partly(self, answer: str) -> None:
@@ -153,7 +155,7 @@ class Conversation:
 
     def replace_first(self, count: int, message: Message) -> None:
         """Put a provider's own summary in the place of the first messages; it keeps later thoughts valid."""
-        self.history = History((message, *self.history[count:]))
+        self.history = bound_anew((message, *self.history[count:]))
         self._recount()
         self.note_change(PrefixReason.CONDENSED, 0)
 

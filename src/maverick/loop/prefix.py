@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
+from hashlib import blake2b
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -49,6 +51,68 @@ def any_thought(_: Thought) -> bool:
 def bound_thought(thought: Thought) -> bool:
     """One that is valid only behind what it was made behind."""
     return thought.is_bound
+
+
+class PrefixDigest:
+    """A digest of the first messages of a conversation, which reads each of them once."""
+
+    __slots__ = ("_count", "_hash")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._hash = blake2b(digest_size=8)
+
+    def of(self, messages: Sequence[Message], count: int) -> str:
+        """The digest of this many of the messages, which it has begun to read; fewer than the last time are read again."""
+        if count < self._count:
+            return PrefixDigest().of(messages, count)
+        for place in range(self._count, count):
+            self._hash.update(_written(messages[place]))
+        self._count = count
+        return self._hash.hexdigest()
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=lambda value: getattr(value, "sha256", None) or str(value))
+
+
+def _written(message: Message) -> bytes:
+    try:
+        return _ENCODER.encode(message)
+    except (TypeError, ValueError, RecursionError):  # a lone surrogate, or what JSON has no form for
+        return message.content.encode(errors="backslashreplace")
+
+
+def made_behind(history: History, message: Message) -> Message:
+    """The message with the mark, in its bound thoughts, of the history that it was made behind."""
+    for part in message.parts:
+        if type(part) is Thought and part.is_bound:
+            break
+    else:
+        return message
+    digest = history.derived.setdefault(PrefixDigest, PrefixDigest()).of(history, len(history))
+    parts = (
+        replace(part, behind=digest) if type(part) is Thought and part.is_bound else part
+        for part in message.parts
+    )
+    return Message.of_parts(message.role, tuple(parts))
+
+
+def bound_anew(messages: Iterable[Message]) -> History:
+    """The messages, of which the provider accepts the thoughts where they now are."""
+    history = History()
+    for message in messages:
+        history = history.extended(made_behind(history, message))
+    return history
+
+
+def without_misplaced(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages without bound thoughts from the first one on that was made behind other messages than it is now."""
+    digest = PrefixDigest()
+    for place, message in enumerate(messages):
+        for part in message.parts:
+            if type(part) is Thought and part.behind and part.behind != digest.of(messages, place):
+                return without_thoughts(messages, place, bound_thought)
+    return messages
 
 
 def without_thoughts(

@@ -61,6 +61,8 @@ class Thought(Struct, frozen=True, omit_defaults=True, tag="thinking"):
     """The provider's own form, where the fields above do not say all of it."""
     model: str = ""
     """The model that thought it, as it was asked for: no other takes it back. Empty where that is not known."""
+    behind: str = ""
+    """A digest of the messages that a bound one was made behind. Empty where that is not known."""
 
     @property
     def is_bound(self) -> bool:

@@ -18,7 +18,7 @@ from maverick.loop.definition import AgentDefinition
 from maverick.loop.entries import Execution, RunStarted
 from maverick.loop.fingerprint import Fingerprint
 from maverick.loop.limits import Limits
-from maverick.loop.prefix import any_thought, bound_thought, without_thoughts
+from maverick.loop.prefix import any_thought, bound_thought, without_misplaced, without_thoughts
 from maverick.loop.run_settings import RunSettings
 from maverick.model import History, LLMClient, Message, ModelInfo, OutputSchema, Request, Tool, model_info
 from maverick.model.client import (
@@ -130,10 +130,15 @@ class PreparedAgent(NamedTuple, Generic[T]):
         )
 
     def _continued(self, earlier: Sequence[Message], system: str) -> Sequence[Message]:
-        """The conversation so far; without thoughts that were made with other tools, which a provider would refuse."""
+        """The conversation so far; without thoughts that were made with other tools, or behind other messages.
+
+        A provider would refuse them. What a run has returned is as the run has made it.
+        """
         made = earlier.derived.get(RunSettings) if isinstance(earlier, History) else None
         now = self.toolset.settings.binding(system)
-        if made is None or made == now:
+        if made is None:
+            return without_misplaced(earlier)
+        if made == now:
             return earlier
         return without_thoughts(earlier, leave_out=bound_thought if made[0] == now[0] else any_thought)
 
