@@ -70,7 +70,7 @@ _CHAT = pattern(
 _RISK = pattern(
     r"\b(?:if|unless|once|until|till|when|whether|maybe|perhaps|might|probably|think|guess|suppose|hopefully|or|actually|wait|meant?|instead|except|only|also|another|too|as well|"
     r"rather|never ?mind|forget it|undo|cancel|not (?:the|on|for|to|until|yet|that|this|it|now|today|tomorrow|\w+day)|half|almost|nearly|partly|still|yet|every|each|daily|weekly|monthly|deadline|due|"
-    rf"add|remind|delete|remove|mark|tick|rename|list|do it|leave it|keep it)\b|\b(?:and|then) {DEED}|\bdon't(?! (?:mind|know))|^(?:no|nope)\b|§|\bat \d"
+    rf"add|remind|delete|remove|mark|tick|rename|list|do it|leave it|keep it)\b|\b(?:and|then) {DEED}|\bdon't(?! (?:mind|know))|^(?:no|nope)\b|§|\bat \d|\b(?:told|said|asked|says|heard)$"
 )
 _UNDONE = (cues.NOT, cues.GUARD, cues.TO_COME)
 _IF_YOU = pattern(r"\bif you (?:could|would)\b")

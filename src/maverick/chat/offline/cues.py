@@ -27,7 +27,7 @@ ASKS = pattern(
 )
 GUARD = pattern(
     r"\b(?:if|unless|maybe|perhaps|might|whether|almost|nearly|half|halfway|partly|partially|mostly|probably|think|guess|suppose|hopefully|hope|wish|or|"
-    r"except|started|start|began|imagine|not sure|forgot|only|wonder|believe|some of|part of|tried|trying|draft)\b|\d ?%"
+    r"rather not|better not|except|started|start|began|imagine|not sure|forgot|only|wonder|believe|some of|part of|tried|trying|draft)\b|\d ?%"
 )
 RAISE = pattern(
     r"\b(?:(?P<up>(?:raise|increase|up) .*\bpriority|(?<!de)prioriti[sz]e)|(?:lower|reduce|decrease) .*\bpriority|deprioriti[sz]e)\b"

@@ -116,6 +116,7 @@ _SLIPS: Mapping[str, str | Callable[[re.Match[str]], str]] = {
     r"\b(remind me) (?=the \d)": r"\1 on ",
     r"\b(remind me) 2 (?!(?:day|week|hour|minute)s)": r"\1 to ",
     r"\bno later than\b": "by",
+    r"\b(on (?:my|the) list) (?=(?:the(?! following)|my|our|it|it's|he|she|they|we|i|i'm)\b)": r"\1, ",
     r"\b(?:consider|count) (?=(?:it|that|this|them)\b)": "mark ",
     r",? \b(?:lol|lmao|hehe)\b": "",
     r"(,?) (?:like|say|let's say),? (?=(?:(?:by|on|this|next) )?(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b)": r"\1 ",
