@@ -266,6 +266,26 @@ def test_a_fork_of_an_agent_in_a_file_is_resumed_and_continued_without_naming_th
     assert (continued.returncode, continued.stdout) == (0, "2 * 3 = 6.\n"), continued.stderr
 
 
+def test_a_slash_command_is_a_skill_and_one_that_does_not_exist_never_reaches_the_model(
+    folder: Folder,
+) -> None:
+    folder.write(
+        ".maverick/skills/tides/SKILL.md", "---\nname: tides\ndescription: Tides.\n---\nLook up tides.\n"
+    )
+
+    folder.main("/tides of Oban", "-m", "offline:", "--run-id", "skill")
+    unknown = folder.refuse("/tidse of Oban", "-m", "offline:")
+    folder.main("/usr is full", "-m", "offline:", "--run-id", "path")
+    folder.main(" /tidse of Oban", "-m", "offline:", "--run-id", "text")
+
+    said = [folder.json("runs", "show", run_id) for run_id in ("skill", "path", "text")]
+    assert "Follow the skill tides:" in str(said[0])
+    assert "Look up tides." in str(said[0])
+    assert "Did you mean 'tides'?" in unknown
+    assert "/usr is full" in str(said[1])
+    assert "/tidse of Oban" in str(said[2])
+
+
 @pytest.mark.requirement("TRUST-CODE")
 def test_code_of_a_stranger_is_not_run_again_unless_it_is_named_or_trusted(
     folder: Folder, monkeypatch: pytest.MonkeyPatch

@@ -49,6 +49,14 @@ def test_the_newest_runs_are_listed_with_where_they_stand(runs: Runs) -> None:
     assert done.stderr == ""
 
 
+def test_a_list_that_does_not_show_all_runs_says_so(runs: Runs) -> None:
+    some, exact = runs.run("list", "--limit", "3"), runs.run("list", "--limit", str(len(ALL)))
+
+    assert [row[0] for row in table(some.stdout)[1:]] == ALL[:3]
+    assert some.stderr == "The newest 3 are shown. More: --limit 6\n"
+    assert exact.stderr == ""
+
+
 @pytest.mark.parametrize("words", [("list",), ("show", "wild")])
 def test_nothing_is_cut_off_in_a_pipe(
     words: tuple[str, ...], runs: Runs, monkeypatch: pytest.MonkeyPatch

@@ -6,6 +6,7 @@ import pytest
 
 from maverick.loop.limits import Limits
 from maverick.model import Usage
+from maverick.tui.conversation import ConversationModel
 from maverick.tui.figures import age, counted, duration, money, tokens
 from maverick.tui.gauge import Gauge
 from maverick.tui.panels import GaugeLine
@@ -91,6 +92,22 @@ def test_a_gauge_without_limits_tells_what_was_used() -> None:
     meters = [(meter.text, meter.share) for meter in Gauge(usage=Usage(10, 2), turns=1).meters()]
 
     assert meters == [("0", None), ("12", None), ("$?", None), ("1", None)]
+
+
+@pytest.mark.requirement("007-TUI-GAUGE")
+@pytest.mark.parametrize(
+    ("limits", "shown"),
+    [(Limits(), ["150", "$0.75"]), (Limits(tokens=1_000, cost_usd=1), ["50/1k", "$0.25/$1.00"])],
+)
+def test_without_a_limit_tokens_and_cost_are_those_of_the_conversation(
+    limits: Limits, shown: list[str]
+) -> None:
+    model = ConversationModel()
+    model.gauge.usage = Usage(60, 40, cost_usd=0.5)
+    model.begin("run_2", [], limits, None)
+    model.gauge.usage = Usage(30, 20, cost_usd=0.25)
+
+    assert [meter.text for meter in model.gauge.meters() if meter.name in ("tokens", "cost")] == shown
 
 
 @pytest.mark.requirement("007-TUI-GAUGE")

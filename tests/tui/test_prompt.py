@@ -214,6 +214,31 @@ async def test_the_users_own_command_runs_in_the_folder_and_the_agent_sees_its_o
         assert at.said() == ["how many?", "Two files."]
 
 
+async def test_a_file_that_is_mentioned_and_not_there_is_told_and_a_word_that_is_no_file_is_not(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "docs").mkdir()
+    async with screen([reply("Hm.")]) as at:
+        await at.send(f"/folder {tmp_path}")
+        await at.send("ask @ana. about @nosuch.txt, and @docs/")
+        await at.until(lambda: at.status is Status.COMPLETE)
+
+        assert notes(at) == ["There is no file nosuch.txt, so its name is sent as text."]
+        assert at.desk.client.requests[0].messages[0].content == "ask @ana. about @nosuch.txt, and @docs/"
+
+
+@pytest.mark.parametrize(("command", "outcome"), [("true", "finished"), ("ls; false", "failed")])
+async def test_the_users_own_command_is_marked_by_its_exit_code(
+    command: str, outcome: str, tmp_path: Path
+) -> None:
+    async with screen() as at:
+        await at.send(f"/folder {tmp_path}")
+        await at.send(f"!{command}")
+        await at.until(lambda: at.tools() and at.tools()[0].result)
+
+        assert [tool.outcome for tool in at.tools()] == [outcome]
+
+
 async def test_escape_stops_the_users_own_command(tmp_path: Path) -> None:
     async with screen() as at:
         await at.send(f"/folder {tmp_path}")

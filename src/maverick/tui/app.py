@@ -20,7 +20,7 @@ from maverick.exceptions import MaverickError, describe_unknown
 from maverick.model import Part
 from maverick.tui.approval import ApprovalDialog
 from maverick.tui.choices import Chooser
-from maverick.tui.completion import Completer, read_mentions
+from maverick.tui.completion import Completer, missing_mentions, read_mentions
 from maverick.tui.conversation_app import GRACE, ConversationApp
 from maverick.tui.dialogs import ForkDialog, HelpDialog
 from maverick.tui.keys import ALIASES, ALWAYS, COMMANDS, TYPED, bindings
@@ -262,12 +262,20 @@ class MaverickApp(ConversationApp):
         if name.startswith("/") and self._is_for_agent(name[1:]):
             skills = self._completions.completer.skills
             if not skills.by_name[name[1:]].is_offered:  # the model cannot read it by itself
-                words = await asyncio.to_thread(read_mentions, rest, self._backend.folder)
+                words = await self._with_files(rest)
                 if isinstance(words, str):
                     return skills.followed(name[1:], words)
                 return [skills.followed(name[1:]), *words]
             prompt = f"Use the skill {name[1:]}: {rest}".rstrip(": ")
-        return await asyncio.to_thread(read_mentions, prompt, self._backend.folder)
+        return await self._with_files(prompt)
+
+    async def _with_files(self, prompt: str) -> str | list[str | Part]:
+        """The prompt with the files it mentions; the user is told of those that are not there."""
+        folder = self._backend.folder
+        for name in await asyncio.to_thread(missing_mentions, prompt, folder):
+            told = f"There is no file {one_line(name)}, so its name is sent as text."
+            self.notify(told, severity="warning", markup=False)
+        return await asyncio.to_thread(read_mentions, prompt, folder)
 
     def _sent(self, text: str) -> None:
         self._view.action_end()

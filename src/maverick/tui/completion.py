@@ -23,6 +23,8 @@ if TYPE_CHECKING:  # it brings MCP with it
 _COMMAND = re.compile(r"/([\w.:/-]*)")
 _WORD = re.compile(r'(?<!\S)@("[^"\n]*|\S*)$')
 _MENTION = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|(\S+))')
+_ENDING = ".,;:!?)"
+"""What may follow a mention without being part of it."""
 _MOST_FILES = 5_000
 """Files and folders that are looked at, to offer files."""
 _MOST_OFFERS = 8
@@ -97,15 +99,32 @@ class Completer:
             yield Offer(path, "", begin, f'@"{path}" ' if " " in path else f"@{path} ")
 
 
+def missing_mentions(text: str, folder: Path) -> list[str]:
+    """The files that a text mentions as ``@path`` and that are not there; a word without a dot or a slash is none."""
+    missing = [
+        name.rstrip(_ENDING)
+        for name, places in _mentioned(text, folder)
+        if not any(place.exists() for place in places)
+    ]
+    return [name for name in missing if "." in name or "/" in name]
+
+
+def _mentioned(text: str, folder: Path) -> Iterator[tuple[str, tuple[Path, Path]]]:
+    """What a text mentions, and where that may be: a mention may end a sentence."""
+    for quoted, plain in _MENTION.findall(text):
+        name = quoted or plain
+        yield name, (folder / os.path.expanduser(name), folder / name.rstrip(_ENDING))  # noqa: PTH111 - Path.expanduser raises for an unknown user
+
+
 def read_mentions(text: str, folder: Path) -> str | list[str | Part]:
     """The text, after the files that it mentions as ``@path``. What is no file stays text.
 
     Raises:
         InvalidInputError: A file cannot be attached.
     """
-    named = (quoted or plain for quoted, plain in _MENTION.findall(text))
-    tries = ((folder / os.path.expanduser(name), folder / name.rstrip(".,;:!?)")) for name in named)  # noqa: PTH111 - Path.expanduser raises for an unknown user
-    found = [next((path for path in both if path.is_file()), None) for both in tries]
+    found = [
+        next((place for place in places if place.is_file()), None) for _, places in _mentioned(text, folder)
+    ]
     files = dict.fromkeys(path for path in found if path is not None)
     for path in files:
         _check_stays(path, folder)

@@ -71,7 +71,7 @@ class ConversationModel:
         """Begin another run, with its prompt and earlier messages that are not shown yet."""
         self.run_id, self._path, self._turn, self.reason = run_id, (), 0, None
         self.asked.clear()
-        self.gauge = Gauge(limits, window)
+        self.gauge = Gauge(limits, window, before=self.gauge.total)
         self.status = Status.RUNNING
         self._show_messages(messages)
         self.revision += 1

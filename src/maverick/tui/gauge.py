@@ -1,4 +1,4 @@
-"""How full a conversation is, and how much of its budget a run has used."""
+"""How full a conversation is, what it has used, and how much of its budget a run has used."""
 
 from __future__ import annotations
 
@@ -29,14 +29,24 @@ class Gauge:
     """How many tokens the model can read, if known."""
     context_tokens: int = 0
     usage: Usage = field(default_factory=Usage)
+    """What the run has used."""
     turns: int = 0
+    before: Usage = field(default_factory=Usage)
+    """What earlier runs of the conversation have used."""
+
+    @property
+    def total(self) -> Usage:
+        """What the conversation has used."""
+        return self.before + self.usage
 
     def meters(self) -> Iterator[Meter]:
-        """The figures, the most important first."""
-        limits, usage = self.limits, self.usage
+        """The figures, the most important first: those of the run where it has a limit, else of the conversation."""
+        limits, total = self.limits, self.total
         yield _meter("context", self.context_tokens, self.window)
-        yield _meter("tokens", usage.total_tokens, limits.tokens)
-        spent = usage.cost_usd if usage.total_tokens else 0.0
+        used = total if limits.tokens is None else self.usage
+        yield _meter("tokens", used.total_tokens, limits.tokens)
+        used = total if limits.cost_usd is None else self.usage
+        spent = used.cost_usd if used.total_tokens else 0.0
         cost = money(spent) if limits.cost_usd is None else f"{money(spent)}/{money(limits.cost_usd)}"
         yield Meter("cost", cost, _share(spent or 0.0, limits.cost_usd))
         turns = str(self.turns) if limits.turns is None else f"{self.turns}/{limits.turns}"

@@ -246,7 +246,7 @@ class Session:
         outcome, printed = ToolOutcome.CANCELLED, "stopped"
         try:
             printed = await self._command
-            outcome = ToolOutcome.FINISHED
+            outcome = ToolOutcome.FINISHED if printed.endswith("[exit code 0]") else ToolOutcome.FAILED
             self._notes.append(f"{NOTE}{command}\n{printed}")
         except asyncio.CancelledError:
             if not self._command.cancelled():  # the screen is closed, and this task with it

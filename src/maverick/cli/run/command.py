@@ -21,6 +21,7 @@ from maverick.agents.conversations import (
     new_conversation,
 )
 from maverick.agents.discovery import DiscoveredAgent
+from maverick.agents.named_tools import names_coding_tools
 from maverick.cli.agent_lookup import explain_stand_in, look_up, named_file, split_source, who_answers
 from maverick.cli.run.inputs import PROMPT, gather_inputs
 from maverick.cli.run_options import RunOptions
@@ -30,7 +31,13 @@ from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings
 from maverick.cli.terminal_run import drive_run
 from maverick.config import DEFAULT, MaverickConfig
-from maverick.exceptions import AgentNotFoundError, InvalidInputError, MaverickError, RunNotFoundError
+from maverick.exceptions import (
+    AgentNotFoundError,
+    InvalidInputError,
+    MaverickError,
+    RunNotFoundError,
+    describe_unknown,
+)
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
 from maverick.model import Message
@@ -65,7 +72,9 @@ def run_agent(options: argparse.Namespace) -> int:
 
         return run_class_agent(found, options, config, screen)
     piped = getattr(found.agent, "piped", PROMPT)
-    inputs = gather_inputs(found.inputs, options.inputs, _said(options.prompt), screen, piped, options.attach)
+    inputs = gather_inputs(
+        found.inputs, options.inputs, _said(options.prompt, own), screen, piped, options.attach
+    )
     return asyncio.run(_run(found, own, inputs, options, config, screen, before))
 
 
@@ -171,13 +180,24 @@ async def _said_in(journal: Journal, run_id: str) -> tuple[Message, ...]:
     return messages
 
 
-def _said(prompt: str | None) -> str | None:
-    """The prompt; the command of an MCP server's prompt is replaced by that."""
-    if prompt is None or not prompt.startswith("/mcp__"):
+def _said(prompt: str | None, own: AgentDefinition[Any]) -> str | None:
+    """The prompt; a slash command is replaced by the prompt of an MCP server, or the skill, that it names."""
+    command, _, rest = (prompt or "").partition(" ")
+    if prompt is None or not command.startswith("/"):
         return prompt
-    from maverick.tools.mcp import expand_prompt  # here, since it brings MCP with it
+    if command.startswith("/mcp__"):
+        from maverick.tools.mcp import expand_prompt  # here, since it brings MCP with it
 
-    return asyncio.run(expand_prompt(prompt))
+        return asyncio.run(expand_prompt(prompt))
+    if not names_coding_tools(own) or "/" in command[1:] or Path(command).exists():  # which may be meant
+        return prompt
+    from maverick.agents.skills import load_skills  # here, since few prompts are commands
+
+    skills = load_skills(Path.cwd())
+    if command[1:] not in skills.by_name:
+        unknown = describe_unknown("skill", command[1:], list(skills.by_name))
+        raise InvalidInputError(f"{unknown} If it is no command, begin it with a space.", field="prompt")
+    return skills.followed(command[1:], rest)
 
 
 def _journal(options: argparse.Namespace, config: MaverickConfig) -> Journal:

@@ -27,7 +27,8 @@ async def list_runs(
     console: Console, *, status: str | None, limit: int, with_subagents: bool, names: bool
 ) -> None:
     """List runs, newest first."""
-    records = await console.journal.list_runs(status=_status(status), limit=limit)
+    found = await console.journal.list_runs(status=_status(status), limit=limit + 1)
+    records = found[:limit]
     if with_subagents:
         records = [relative for record in records for relative in await family(console.journal, record)]
     if names:
@@ -36,6 +37,8 @@ async def list_runs(
         console.write(records)
     elif records:
         await show_records(console, records)
+        if len(found) > limit:
+            console.screen.remark(f"The newest {limit:,} are shown. More: --limit {2 * limit}")
     else:
         console.screen.remark("No runs match." if status else "There are no runs yet.")
 
