@@ -6,6 +6,7 @@ import re
 from typing import Any, ClassVar
 
 import pytest
+from msgspec.structs import replace
 
 from maverick import (
     AgentDefinition,
@@ -208,8 +209,10 @@ async def test_thoughts_stay_in_the_conversation_and_out_of_the_output() -> None
 
     result = await run([turn(thought, "Yes.")], agent())
 
-    assert result.output == "Yes."
-    assert result.messages[-1].parts == (thought, Text("Yes."))
+    kept, said = result.messages[-1].parts
+    assert (result.output, said) == ("Yes.", Text("Yes."))
+    assert isinstance(kept, Thought)
+    assert replace(kept, behind="") == thought
 
 
 @pytest.mark.requirement("P2", "P6")
