@@ -34,7 +34,7 @@ def test_a_servers_form_is_filled_in_field_by_field_and_what_does_not_fit_is_ask
     with Terminal("run", "-p", "book 'tea'", "--mcp", "shop", *OPEN, home=folder.path) as terminal:
         terminal.expect("Answer to shop: Who books?")
         for line in (
-            "Your name: text, required",
+            "Your name (name): text, required",
             "age: a whole number, required (In years.)",
             "seat: window or aisle, optional",
             "meals: several with commas, of tea or soup, optional",

@@ -52,7 +52,9 @@ class FormField(Struct, frozen=True):
         if self.suggested is not None:
             about.append(f"suggested: {json.dumps(self.suggested, ensure_ascii=False)}")
         description = self._text("description")
-        return f"{self.title}: {', '.join(about)}{f' ({description})' if description else ''}"
+        # Whoever writes the answer as JSON needs the name.
+        called = self.name if self.title == self.name else f"{self.title} ({self.name})"
+        return f"{called}: {', '.join(about)}{f' ({description})' if description else ''}"
 
     @property
     def kind(self) -> str:
