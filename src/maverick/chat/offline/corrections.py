@@ -23,7 +23,7 @@ ABOUT = re.compile(
 TO_COME = " now"
 """The end of an answer that is not given yet: there is nothing to undo in it."""
 _HEAD = (
-    r"(?:actually|no(?! (?:due|date|deadline|rush|hurry|idea|prob|problem|worries|way|priority)\b)|nope|nah|oops|whoops|oh|ah|argh|damn|ugh|wait|hang on|hold on|stop|sorry|(?:my )?apologies|pardon|my (?:bad|mistake)|shoot|crap|gosh|correction|typo|"
+    r"(?:actually|no(?! (?:due|date|deadline|rush|hurry|idea|prob|problem|worries|way|priority)\b)|nope|nah|oops|whoops|oh|ah|dear|bother|shoot|crap|gosh|argh|damn|ugh|wait|forgive me|excuse me|i (?:do )?apologi[sz]e|hang on|hold on|stop|sorry|(?:my )?apologies|pardon|my (?:bad|mistake)|correction|typo|"
     r"better|rather|well|hm+|uh|um|on second thoughts?|you know what|i(?:'m| am) (?:wrong|mistaken)|(?:the )?wrong(?: (?:day|date|one|time|name|priority|task))?|not that(?: one)?)"
 )
 HESITATION = pattern(
@@ -206,6 +206,14 @@ OBJECTS = pattern(
     r"\b(?:no|nope|nah|not|never|\w+n't|wrong|other|mean|meant|mistake|oops|wait|stop|hang on|why|huh|hmm+|forget|mind)\b"
 )
 _FOR_IT = pattern(r"\b(?:due|deadline|(?:change|move|update|set|put|make) (?:it|that))\b")
+_BETTER = pattern(
+    r"\b(?:prefer|(?:would be|is|suits) (?:me )?better|i meant?|i confused|on reflection|should have said|(?:could|can|should) (?:it|that)(?: one)? be|need (?:it|that) (?:done )?(?:by|on))\b"
+    r"|^(?:it|that)'s the \w+ after\b"
+)
+"""Says that another value is wanted for what was just changed."""
+_CONDITION = pattern(
+    r"\b(?:if (?!you|that is|it is|that's|it's|possible)|or|maybe|perhaps|also|every|each)\b"
+)
 _NOT_FOR_IT = pattern(r"\b(?:i|i'm|i'll|we|we're|can|could|might|if|or|maybe|perhaps|only|also)\b")
 _MONTH_SAID = re.compile(rf"\bdue (?:date of )?({'|'.join(month_name[1:])}) \d")
 _NUMBER_ALONE = pattern(r"^(?:the )?(\d{1,2})(?:st|nd|rd|th)?\W*$")
@@ -214,19 +222,27 @@ _SAME_DAY = pattern(r",? (?:on |for )?(?:the )?same (?:day|date)\b")
 
 
 def redated(said: str, answered: str, today: date) -> list[RequestedCall]:
-    """Another day for what was just changed, said with a reason: "sorry, her train comes on Sunday"."""
+    """Another day or priority for what was just changed, said with a reason: "sorry, her train comes on Sunday"."""
     changed = [title for titles in titles_changed(answered) for title in titles]
     meant = HESITATION.sub("", said)
+    if len(changed) != 1 or answered.startswith(("Great!", "I've")):
+        return []
     month = _MONTH_SAID.search(answered)
     if meant != said and month:  # "no, 31" is of the same month
         meant = _NUMBER_ALONE.sub(rf"on {month[1]} \1", meant)
-    days = take_all(meant, today)[0]
-    is_other = meant == said or "due " not in answered or mark(meant, "", KNOWN_TASKS.get(), today).mentions
-    is_else = OBJECTS.search(meant) or _NOT_FOR_IT.search(meant) or said.endswith("?")
-    is_plain = (_FOR_IT.search(said) or not is_other) and not is_else
-    if not (is_plain and len(days) == len(changed) == 1) or answered.startswith(("Great!", "I've")):
-        return []
-    return [RequestedCall("update_task", {"task": changed[0], "due_date": days[0].isoformat()})]
+    priority, rest = take_priority(meant)
+    days = take_all(rest, today)[0]
+    others = mark(meant, "", KNOWN_TASKS.get(), today).mentions
+    if _BETTER.search(meant) and not (_CONDITION.search(meant) or others):
+        is_plain = True
+    else:
+        is_other = meant == said or "due " not in answered or others
+        is_else = OBJECTS.search(meant) or _NOT_FOR_IT.search(meant) or said.endswith("?")
+        is_plain = bool(_FOR_IT.search(said) or not is_other) and not is_else and bool(days)
+    values = {"due_date": days[0].isoformat()} if days else {}
+    values |= {"priority": priority} if priority else {}
+    is_clear = is_plain and len(days) < 2 and values
+    return [RequestedCall("update_task", {"task": changed[0], **values})] if is_clear else []
 
 
 def with_day(said: str, answered: str) -> str:

@@ -19,12 +19,12 @@ _MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|a
 _NO_TITLE: Mapping[str, str] = {
     "more than one sentence": r"(?<!\bMr)(?<!\bMs)(?<!\bDr)(?<!\bMrs)[.!?] +\w|[,;]| - |: (?:i|we)\b|->|→|=|: ?add\b",
     "a quotation and more": r"(?:^|\s)['\"“‘][^'\"”’]+['\"”’] +\w|\( *\)",
-    "words about the list": r"\b(?:tasks?|to-?dos?|reminders?|deadline|due|priority|prio|urgent|my list|the list)\b|[-,(] ?(?:high|medium|low)\b|\b(?:high|low)\b",
+    "words about the list": r"\b(?:tasks?|to-?dos?|reminders?|deadline|due|priority|prio|urgent|my list|the list|(?:to|on|in) list)\b|[-,(] ?(?:high|medium|low)\b|\b(?:high|low)\b",
     "an entry by its place": r"^(?:(?:new|next|another|first|last|this) )*(?:one|1|entry)(?: ?[:,]| -) |^(?:first|second|third|last|other|same) (?:one|task|item|thing)$"
     r"|^(?:note|description|comment|details?) (?:to|for) |^new line\b",
     "a request": r"\b(?:please|pls|plz|forget to|remind (?:to )?me|and (?:add|put|stop|don't|do not|let|tell|then)|(?:mark|make|set|move) (?:it|that|them)|(?:can|could|would|will) you)\b"
     r"|^(?:(?:put|pop|pencil|slot) (?:in|down)|add|need|wanna)\b|^\w+ me\b",
-    "a command": r"^(?:show|list|display|insert|include|(?:make|create|start|enter|new) (?:an? )?(?:new )?(?:entry|item|note|one))\b"
+    "a command": r"^(?:make|set|mark|move|push|change|give|put|bump) (?:no\.? ?|nr\.? ?|number |#)?\d+\b|^(?:show|list|display|insert|include|(?:make|create|start|enter|new) (?:an? )?(?:new )?(?:entry|item|note|one))\b"
     r"|^(?:make|create|set|write|start|put|have|open)\b.*: |\bto do\b|\bfor me\b"
     r"|\b(?:put|add|write|note|jot|stick|pop|log|make|mark|get|keep) (?:that|it|this|them)\b|\b(?:only|all)$"
     r"|\b(?:two|three|four|five|six|few|couple of|\d) (?:\w+ )?(?:things|jobs|chores|errands|tasks)\b",
@@ -42,7 +42,7 @@ _NO_TITLE: Mapping[str, str] = {
     r"|\bsame (?:day|time|date|priority)\b|^day (?:before|after)\b|\b(?:hours?|days?|minutes?|weeks?) (?:before|earlier)$",
     "a day of a month": rf"\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}|\b{_MONTH} \d{{1,2}}\b|\b(?:by|until|before|mid|early|late)[ -]{_MONTH}",
     "how often, or how long": r"^(?:days?|weeks?|months?|hours?|minutes?)\b|\bwithin \d|\b(?:every|each) \w|\b(?:once|twice|times) an? (?:day|week|month|year)\b",
-    "a time": r"\b[ap]m$|^\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\bat (?:half|quarter)\b|(?<![£$€\d.])\b\d{1,2}[.:]\d{2}$|\b(?:eod|cob)\b|\b\d{1,2}-\d{1,2}$",
+    "a time": r"\b(?:by|at|before|until|till|around) \d{1,2}$|\bnite\b|\b(?:tues|weds|thurs)\b|(?<=\w) \d{1,2}(?:st|nd|rd|th)$|\b[ap]m$|^\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\bat (?:half|quarter)\b|(?<![£$€\d.])\b\d{1,2}[.:]\d{2}$|\b(?:eod|cob)\b|\b\d{1,2}-\d{1,2}$",
 }
 """What a title does not have, by what that says of it."""
 _NOT_IN_TITLES = frozenset(

@@ -140,7 +140,7 @@ _ABOUT = pattern(
     r"|.*\b(?:out of|low on|need(?: some| more)?) (?P<lacking>\w+(?: \w+)?)\W*$"
 )
 _JOINT = pattern(
-    rf"(?:(?:[,;.:]\s*|\s+)(?:and|then|and then|also|but|plus|so)\s+|[,;.:]\s*)(?:please\s+|also\s+|then\s+|now\s+|just\s+)*"
+    rf"(?:(?:(?<!task)(?<!todo)(?<!to-do)(?<!minder)[,;.:]\s*|\s+)(?:and|then|and then|also|but|plus|so)\s+|(?<!task)(?<!todo)(?<!to-do)(?<!minder)[,;.:]\s*)(?:please\s+|also\s+|then\s+|now\s+|just\s+)*"
     rf"(?=(?:(?:{_VERBS}|postpone|reschedule|prioriti[sz]e|call it)\b|(?:(?:on )?\w+day |tomorrow )?(?:i )?(?:need|have|must|got) to\b"
     r"|(?:i(?:'ve| have)?|it's|it is|they're)\b|(?:due|high priority|low priority)\b|[^,;]{2,40}?(?:->|→)))|,?\s+but\s+(?!not\b)"
 )

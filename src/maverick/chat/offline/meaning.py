@@ -134,6 +134,8 @@ def is_answer(said: str) -> bool:
 
 def _taken_back(said: str, answered: str, today: date) -> Meaning | None:
     """What was just changed is undone, perhaps for something else: "scratch that, add eggs instead"."""
+    if _UNDO.search(said) and not _NO_UNDO.search(said) and titles_changed(answered):
+        return Meaning(Kind.REQUEST, [RequestedCall("undo_last_change", {})])
     is_gone = answered.startswith(("Great!", "I've removed"))
     rest = "" if is_gone and STILL_NEEDED.fullmatch(HESITATION.sub("", said)) else taken_back(said)
     if rest is None or not titles_changed(answered):
@@ -144,6 +146,11 @@ def _taken_back(said: str, answered: str, today: date) -> Meaning | None:
     return Meaning(Kind.REQUEST, [RequestedCall("undo_last_change", {}), *instead])
 
 
+_UNDO = pattern(
+    r"(?:^|[.!;]\s*)(?:please |kindly |just |(?:can|could|would) you (?:please )?)*undo(?: (?:that|it|this))?(?:,? please)?(?:[.!?]*$|, (?=i\b|already\b|got\b|we\b|she\b|he\b|my\b))"
+)
+"""A request to undo, with a reason before or behind it."""
+_NO_UNDO = pattern(r"\b(?:not|don't|never|add|delete|remove|mark|move|rename|remind)\b")
 _IS_REASON = pattern(r"(?:because|since|cause|i|i'm|i've|it|it's|we|he|she|they|there|the|my)\b")
 _NOT_THAT = pattern(r"^not (?:the |my )?[\w ]+?, (?:but )?|,? not (?:the|my) [\w ]+$")
 _IT_WAS = pattern(r"(?:it|that) was (?=the |my )")

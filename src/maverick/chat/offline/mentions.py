@@ -182,7 +182,7 @@ def _is_part(said: str, words: Sequence[re.Match[str]], at: int, end: int, title
 _PLACED = pattern(
     r"(?:the )?(?:first|last) (?:two|three|four|five|[2-9])(?: ones| tasks)?\b|\b(?:the |numbers? |tasks? |items? |no\.? ?|#)+"
     rf"(?:\d{{1,2}}(?:(?:,| and|, and) \d{{1,2}})*|{NUMBERED}|last)(?:st|nd|rd|th)?(?: one| task| item)?\b(?! (?:of|week|day)|\w)"
-    r"|(?:^|(?<=\bdel )|(?<=\b(?:tick|mark|move|done) )|(?<=\bdelete )|(?<=\bremove )|(?<=\bfinish ))\d{1,2}(?:(?:,| and|, and) \d{1,2})*\b(?=$| (?:is|are|done|high|low|should|to|as|can|too|off|please)\b)"
+    r"|(?:^|(?<=\bdel )|(?<=\b(?:tick|mark|move|done|make|push|bump) )|(?<=\b(?:set|put) )|(?<=\bdelete )|(?<=\bremove )|(?<=\bfinish ))\d{1,2}(?:(?:,| and|, and) \d{1,2})*\b(?=$| (?:is|are|done|high|medium|low|urgent|should|to|for|on|until|as|can|too|off|please)\b)"
 )
 
 

@@ -160,6 +160,7 @@ def read(said: str, answered: str, today: date) -> Reading:
                 begin = max(0, whole.find(sentence))
             calls = _merged(calls, [_with_thing(call, about) for call in found.calls])
             about = _said_of(found.calls) or (found.topic and f"Updated! '{found.topic}'{TO_COME}") or about
+    calls = _said_once(calls, whole)
     if any("title" in call.arguments for call in calls):  # "add something: I need to …"
         nothing = RequestedCall("add_task", {})
         calls = [call for call in calls if call != nothing]
@@ -169,6 +170,16 @@ def read(said: str, answered: str, today: date) -> Reading:
         sorted(calls, key=lambda call: call.tool_name == "list_tasks"),
         is_certain and not any(is_doubtful(call, said) for call in calls),
     )
+
+
+def _said_once(calls: list[RequestedCall], said: str) -> list[RequestedCall]:
+    """The calls without a task that is told first, and then asked for in other words: "I need to …. Put '…' on the list"."""
+    titles = [str(call.arguments.get("title", "")) for call in calls if call.tool_name == "add_task"]
+    if len(titles) != 2 or titles[1] not in quoted(said) or titles[0] in quoted(said):
+        return calls
+    first, second = (frozenset(meaningful(title)) for title in titles)
+    is_same = first and second and (first <= second or second <= first)
+    return [call for call in calls if not (is_same and call.arguments.get("title") == titles[0])]
 
 
 def _sentences(said: str) -> list[str]:

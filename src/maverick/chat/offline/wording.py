@@ -156,6 +156,13 @@ _SLIPS: Mapping[str, str | Callable[[re.Match[str]], str]] = {
     r"^\s*\*+ ?(\w+(?: \w+){0,3})$|^(\w+) ?\*+$|^((?:the |my )?\w+(?: \w+)?),? i meant?[.! ]*$": r"i mean \1\2\3",
     r"\b(remind|tell)(?=me\b)|^\s*(pls|plz|please|dont|don't)(?=(?:add|remind|mark|delete|remove|forget)\b)|^\s*(add|new|delete)(?=(?:task|todo|reminder)\b)": r"\1\2\3 ",
     r"(?<=\w, )its(?! own)(?= \w)|\bits(?= (?:(?:very|really|super|so|quite|kinda|rather|pretty|also|already|not|all) )?(?:urgent|important|due|done|for|on|high|low|finished|paid)\b)": "it's",
+    r"\bnite\b": "night",
+    r"^(add .*[a-z]) to list(?=$|[.!,])": r"\1 to my list",
+    r"^((?:add|remind me to|new task:?) .*[a-z]) (\d{1,2}(?:st|nd|rd|th))$": r"\1 on the \2",
+    r"\bby (\d{1,2})(?= (?:today|tomorrow|tonight)\b)": r"at \1",
+    r"\bthe (\w+day) after, the (?=\d)": r"\1 the ",
+    r"(?<=[\w.!,;])\s+(?:so |and |then |please |kindly |(?:could|can|would) you (?:please |kindly )?)*(?:correct|fix|amend|update|change) (?:that|it|this)(?: for me)?(?:,? please)?[.!?]*$": "",
+    r"^((?:please |now )?)(?:change|set|update) (?:the|its) (?:title|name) to ": r"\1rename it to ",
 }
 
 
