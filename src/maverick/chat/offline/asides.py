@@ -32,7 +32,7 @@ class Core(NamedTuple):
 _LINK = r"(?:(?:so|and|but|then|also|now|please|just|oh yeah|ok|okay)[, ]+)"
 _VERB = r"(?:add|put|stick|pop|note|write down|mark|tick|check|cross|count|consider|make|set|move|push|shift|change|update|bump|rename|delete|remove|drop|give)"
 _ASKS = (
-    rf"{_LINK}*(?:(?:can|could|would|will) you\b(?! (?:not|never)\b)|you (?:can|may|could)\b|if you could\b|remind me\b|i(?:'d| would) like you to\b)"
+    rf"{_LINK}*(?:(?:can|could|would|will) you\b(?! (?:not|never)\b)|(?<!\btold )(?<!\bsaid )(?<!\bsays )(?<!\bheard )you (?:can|may|could)\b|if you could\b|remind me\b|i(?:'d| would) like you to\b)"
     rf"|{_LINK}+{_VERB}\b|{_VERB} (?:it|that|this|them|both)\b|{_LINK}+(?:high|low|medium|top) prio"
 )
 _TELLS = (

@@ -205,7 +205,7 @@ _LOOKING = ("list", "look_up")
 """The readers that change nothing."""
 _GRAMMAR = r"""
 # Undoing.
-undo:           (?!(add|create|new|remind|remember|put|rename|delete|complete|mark)\b)(.*\b|)undo\b(,? (it|that|this|those|both|them|please|sorry|again|now|the|my|your|last|one|change|thing|action|step|command|request|deletion|addition|completion|delete|what|i|you|just|did))*[,? (i|we|because|since|it's|it was|that's|that was|not|wrong) (?!(?:.*\b)(add|remind|delete|remove)\b).*|, (already|got|there's|he|she|they|my) (?!(?:.*\b)(add|remind|delete|remove)\b).*]
+undo:           (?!.*(n't|not|never|no need to|without)\b.*\bundo)(?!(add|create|new|remind|remember|put|rename|delete|complete|mark)\b)(.*\b|)undo\b(,? (it|that|this|those|both|them|please|sorry|again|now|the|my|your|last|one|change|thing|action|step|command|request|deletion|addition|completion|delete|what|i|you|just|did))*[,? (i|we|because|since|it's|it was|that's|that was|not|wrong) (?!(?:.*\b)(add|remind|delete|remove)\b).*|, (already|got|there's|he|she|they|my) (?!(?:.*\b)(add|remind|delete|remove)\b).*]
 undo_change:    undo [what you did to |the change to |[the ](deletion|completion|addition|renaming) of |(adding|deleting|removing|completing|renaming|moving) ]{task}
 undo:           [(oops|sorry|wait|no|nah|nope|hmm|oh|damn|argh|ugh|actually|ah)( no| dear)?,? ][i (need|want|meant to keep) (it|that)[ after all], ][i |please |can you |could you ](take|bring|put|get|change|give[ me]|want|need) (that|it|them|this|that one) back[ again|[ on] the list|,? please]
 undo:           [(oops|sorry|wait|no|hmm|oh),? ](restore|revert|reverse|roll back|take back) (it|that|this|them|(the|my) last .*)

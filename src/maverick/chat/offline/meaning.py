@@ -147,7 +147,7 @@ def _taken_back(said: str, answered: str, today: date) -> Meaning | None:
 
 
 _UNDO = pattern(
-    r"(?:^|[.!;]\s*)(?:please |kindly |just |(?:can|could|would) you (?:please )?)*undo(?: (?:that|it|this))?(?:,? please)?(?:[.!?]*$|, (?=i\b|already\b|got\b|we\b|she\b|he\b|my\b))"
+    r"(?:^|[.!;,]\s*)(?:please |kindly |just |(?:can|could|would) you (?:please )?)*undo(?: (?:that|it|this))?(?:,? please)?(?:[.!?]*$|, (?=i\b|already\b|got\b|we\b|she\b|he\b|my\b))"
 )
 """A request to undo, with a reason before or behind it."""
 _NO_UNDO = pattern(r"\b(?:not|don't|never|add|delete|remove|mark|move|rename|remind)\b")
