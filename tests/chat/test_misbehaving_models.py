@@ -517,6 +517,19 @@ async def test_a_failure_that_was_made_up_for_is_not_told(database: Database) ->
     assert result.response == "Rain in Rome, 9 degrees."
 
 
+@pytest.mark.requirement("004-G-FRIENDLY")
+@pytest.mark.parametrize("words", ["", "SELECT * FROM tasks;", "[link](http://x.y)"])
+async def test_a_model_that_says_nothing_for_people_is_trouble_whatever_was_asked(
+    words: str, database: Database
+) -> None:
+    parlour = Parlour(database, client=ScriptedClient([reply(words)] * 2))
+
+    for message in ("what's on my list?", "hello"):
+        result = await parlour.say(message)
+        assert (result.success, result.response) == (False, TROUBLE)
+    await parlour.aclose()
+
+
 @pytest.mark.requirement("CHAT-TRUTH")
 @pytest.mark.parametrize("words", ["'pay rent' stays on your list.", "Deleted, as you wished.", "Kept."])
 async def test_whoever_says_no_to_a_delete_is_told_that_everything_is_as_it_was(

@@ -85,7 +85,7 @@ def compose(
     if text.claimed and not text.declines:
         response = _joined(text.text, phrases.NOTHING_DONE)
         return AgentResult(False, response, list(calls), phrases.NOTHING_DONE)
-    if not text.text and not text.disclaimer:
+    if not text.text and not (text.declines and text.disclaimer):
         return AgentResult(False, phrases.TROUBLE, list(calls), phrases.TROUBLE)
     return AgentResult(True, _joined(text.text, text.disclaimer), list(calls))
 
