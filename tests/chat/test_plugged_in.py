@@ -28,13 +28,15 @@ async def test_the_agent_has_the_tools_of_another_server_with_each_users_own_key
         prefix="office_",
     )
     script = [calls(call("office_whoami"), call("add_task", title="x")), reply("Done.")] * 2
-    parlour = Parlour(database, client=ScriptedClient(script), toolsets=[office])
+    client = ScriptedClient(script)
+    parlour = Parlour(database, client=client, toolsets=[office])
 
     results = [await parlour.say("who am I?", user) for user in ("ana", "bob")]
     await parlour.aclose()
 
-    said = [result.tool_calls[0].result["data"] for result in results]
-    assert said == [mark_untrusted("office_whoami", f"key of {user}") for user in ("ana", "bob")]
+    assert [result.tool_calls[0].result["data"] for result in results] == ["key of ana", "key of bob"]
+    heard = [client.requests[turn].messages[-2].content for turn in (1, 3)]
+    assert heard == [mark_untrusted("office_whoami", f"key of {user}") for user in ("ana", "bob")]
     assert parlour.titles("ana") == parlour.titles("bob") == ["x"]
 
 
