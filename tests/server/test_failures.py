@@ -27,6 +27,7 @@ ERRORS = {
     401: ("authentication_error", f"invalid x-api-key {CANARY}"),
     529: ("overloaded_error", "Overloaded"),
     429: ("rate_limit_error", "Slow down"),
+    400: ("invalid_request_error", "Your credit balance is too low"),
 }
 JARGON = ("api", "key", "http", "status", "error", "exception", "token", "529", "401", "429")
 
@@ -69,11 +70,20 @@ async def provider() -> AsyncIterator[tuple[Provider, str]]:
         (401, "AuthenticationError", "rejected this server's key"),
         (529, "ServerError", "overloaded or has failed"),
         (429, "RateLimitError", "is busy"),
+        (400, "ProviderError", "does not serve this request"),
         (0, "AnswerTimeoutError", "took too long"),
         (200, "MalformedResponseError", "Something other than the language model answered at its address"),
         (307, "ProviderError", "Something other than the language model answered at its address"),
     ],
-    ids=["wrong key", "overloaded", "too many requests", "stalled", "a login page", "a way to one"],
+    ids=[
+        "wrong key",
+        "overloaded",
+        "too many requests",
+        "no credit",
+        "stalled",
+        "a login page",
+        "a way to one",
+    ],
 )
 async def test_why_there_is_no_answer_is_in_the_log_in_full_and_told_in_plain_words(
     tmp_path: Path, provider: tuple[Provider, str], status: int, error: str, words: str

@@ -27,11 +27,13 @@ _BY_KIND = {
     ErrorKind.TIMEOUT: "The language model took too long to answer. Please try again.",
     ErrorKind.NETWORK: "The language model cannot be reached. Please try again in a moment.",
 }
-
-
 _NO_MODEL_THERE = (
     "Something other than the language model answered at its address: perhaps a login page or a proxy. "
     "The address needs to be checked."
+)
+_NOT_SERVED = (
+    "The language model does not serve this request: perhaps the account has no credit, or the model is not there. "
+    "The log says why."
 )
 
 
@@ -49,11 +51,12 @@ def plain_reason(error: Exception, *, wrong_key: str, otherwise: str) -> str:
         return error.reason  # written for whoever asked
     if isinstance(error, AuthenticationError):
         return wrong_key
-    if _is_something_else(error):
-        return _NO_MODEL_THERE
     for kind, words in _BY_TYPE.items():
         if isinstance(error, kind):
             return words
+    is_refused = isinstance(error, ProviderError) and error.kind is ErrorKind.INVALID
+    if is_refused or _is_something_else(error):
+        return _NO_MODEL_THERE if _is_something_else(error) else _NOT_SERVED
     return _BY_KIND.get(error.kind, otherwise) if isinstance(error, AgentError) else otherwise
 
 
