@@ -54,14 +54,15 @@ def plain_reason(error: Exception, *, wrong_key: str, otherwise: str) -> str:
     for kind, words in _BY_TYPE.items():
         if isinstance(error, kind):
             return words
-    is_refused = isinstance(error, ProviderError) and error.kind is ErrorKind.INVALID
-    if is_refused or _is_something_else(error):
-        return _NO_MODEL_THERE if _is_something_else(error) else _NOT_SERVED
+    if words := _unserved(error):
+        return words
     return _BY_KIND.get(error.kind, otherwise) if isinstance(error, AgentError) else otherwise
 
 
-def _is_something_else(error: Exception) -> bool:
-    """Whether what answered is not the language model: it sent a page, or a redirect to one."""
-    if isinstance(error, ProviderError):
-        return error.status is not None and 300 <= error.status < 400
-    return isinstance(error, MalformedResponseError) and error.raw_response.lstrip().startswith("<")
+def _unserved(error: Exception) -> str:
+    """What is said if the model's service refuses the request, or something else answers in its place; else empty."""
+    if isinstance(error, ProviderError) and error.kind is ErrorKind.INVALID:
+        is_redirect = error.status is not None and 300 <= error.status < 400
+        return _NO_MODEL_THERE if is_redirect else _NOT_SERVED
+    is_page = isinstance(error, MalformedResponseError) and error.raw_response.lstrip().startswith("<")
+    return _NO_MODEL_THERE if is_page else ""

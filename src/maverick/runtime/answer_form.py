@@ -64,7 +64,7 @@ class FormField(Struct, frozen=True):
         return f"several with commas, of {kind}" if self._is_list else kind
 
     def read(self, typed: str) -> Any:  # noqa: ANN401 - whatever is asked for
-        """What was typed as a value of the field; a ``ValueError`` says why it is none."""
+        """What was typed as a value of the field; a ``ValueError`` says why it does not fit."""
         parts = [part.strip() for part in typed.split(",")] if self._is_list else [typed]
         values = [self._value(part) for part in parts]
         value = values if self._is_list else values[0]

@@ -100,7 +100,7 @@ class Completer:
 
 
 def missing_mentions(text: str, folder: Path) -> list[str]:
-    """The files that a text mentions as ``@path`` and that are not there; a word without a dot or a slash is none."""
+    """The files that a text mentions as ``@path`` and that are not there; a word without a dot or a slash does not count."""
     missing = [
         name.rstrip(_ENDING)
         for name, places in _mentioned(text, folder)

@@ -215,7 +215,7 @@ export class AnswerMessage {
     else if (reason) this.note(reason); // it waits for another server, which has its agent
   }
 
-  /** What was streamed stays; the answer itself is only shown if it was not, and is no more than the reason why there is none. */
+  /** What was streamed stays; the answer is only shown if it was not streamed, and says more than why it failed. */
   conclude(html, status, isReason) {
     if (this.agent.name === "tasks") {
       for (const words of [...this.content.querySelectorAll(".words")]) words.remove();
