@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from typing import NoReturn
 
 import pytest
 
@@ -42,6 +43,34 @@ async def test_a_run_whose_workflow_is_lost_is_started_again_and_once_however_ma
         await peer.aclose()
 
     assert [run.run_id] in adopted
+    assert record.status is RunStatus.COMPLETE
+
+
+@pytest.mark.requirement("P1")
+async def test_a_decided_run_whose_worker_died_as_it_parked_the_run_goes_on_elsewhere(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    died = asyncio.Event()
+
+    async def dies(_: str) -> NoReturn:
+        """Tell Temporal nothing of the run that was just parked."""
+        died.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with working(Worker(fleet, offer(fleet, then(call("publish", text="x"))))):
+        with monkeypatch.context() as patch:
+            patch.setattr(fleet.store, "open_requests", dies)
+            run = await fleet.start("clerk", inputs={"prompt": "Go."}, user_id="ana")
+            await asyncio.wait_for(died.wait(), 30)
+        (asked,) = await fleet.journal.list_approvals(run_id=run.run_id)
+        await run.approve(asked.approval_id, by="ana")
+        await fleet.workflows.release_undelivered(settled_for=0)
+        is_left_a_while = await is_parked(fleet, run.run_id)
+        await fleet.workflows.release_undelivered(settled_for=0)
+        record = await asyncio.wait_for(run.ended(), 30)
+
+    assert is_left_a_while
     assert record.status is RunStatus.COMPLETE
 
 

@@ -83,6 +83,8 @@ _UNREACHABLE = (
     "worker IS NULL AND (NOT EXISTS (SELECT FROM maverick.runs WHERE runs.run_id = fleet_runs.run_id) "
     f"OR NOT {_HAS_WORKER})"
 )
+_DECIDED = "run_id IN (SELECT split_part(run_id, '/', 1) FROM maverick.approvals WHERE status IN ('approved', 'denied'))"
+"""Whether a person has decided something that a run has not heard of yet."""
 _MINE = "regexp_replace(queue, '/[^/]*$', '') = $1"
 """Whether a run is of the fleet $1: another may share the database."""
 
@@ -339,11 +341,17 @@ class FleetStore:
         )
         return [(row["run_id"], row["token"]) for row in found]
 
-    async def open_runs(self, *, settled_for: float, limit: int | None = None) -> list[FleetRecord]:
-        """The runs that no worker drives and that have not changed for some seconds, those first that wait longest."""
+    async def open_runs(
+        self, *, settled_for: float, waiting: bool = True, limit: int | None = None
+    ) -> list[FleetRecord]:
+        """The runs that no worker drives and that have not changed for some seconds, those first that wait longest.
+
+        Without ``waiting``, those are left out that a person has still to decide about.
+        """
+        which = "" if waiting else f"AND (state = 'started' OR abort IS NOT NULL OR {_DECIDED}) "
         return await self._records(
             f"SELECT {_COLUMNS} FROM maverick.fleet_runs WHERE state IN ('started', 'parked') AND worker IS NULL "  # noqa: S608 - our own names
-            f"AND {_MINE} AND updated_at < now() - make_interval(secs => $2) ORDER BY state DESC, updated_at LIMIT $3",
+            f"AND {_MINE} AND updated_at < now() - make_interval(secs => $2) {which}ORDER BY updated_at LIMIT $3",
             self.queue,
             settled_for,
             limit,
@@ -358,16 +366,6 @@ class FleetStore:
             settled_for,
         )
         return int(found[0]["runs"])
-
-    async def decided(self) -> list[str]:
-        """The runs that wait although a person has decided."""
-        found = await self._fetch(
-            "SELECT DISTINCT fleet_runs.run_id FROM maverick.approvals "  # noqa: S608 - our own
-            "JOIN maverick.fleet_runs ON fleet_runs.run_id = split_part(approvals.run_id, '/', 1) "
-            f"WHERE approvals.status IN ('approved', 'denied') AND state = 'parked' AND worker IS NULL AND {_MINE}",
-            self.queue,
-        )
-        return [row["run_id"] for row in found]
 
     async def forget_ended(self, *, days: int) -> None:
         """Remove the runs that ended some days ago and are no longer in the journal."""

@@ -177,7 +177,8 @@ class Workflows:
         """
         await self.release_orphans(on_taken)
         await self.adopt(thoroughly=thoroughly)
-        await _for_each(await self._store.decided(), self.wake)
+        decided = await self._store.open_runs(settled_for=0, waiting=False)
+        await _for_each([run.run_id for run in decided if run.state is FleetState.PARKED], self.wake)
         await self._store.forget_ended(days=_KEEP_DAYS)
 
     async def adopt(self, *, thoroughly: bool = True, settled_for: float = _SETTLED) -> list[str]:
@@ -230,27 +231,27 @@ class Workflows:
             await self.release_undelivered(settled_for=_NEXT_LOOK / 2)
 
     async def release_undelivered(self, *, settled_for: float = _SETTLED) -> None:
-        """Have Temporal give those runs to others that it has given to a worker which never took them.
+        """Have Temporal give those runs to others that it has given to a worker which never took them, or has left them.
 
-        What Temporal says to a worker is lost with their connection. An attempt that has begun, and whose run no worker has
-        taken between two looks, is such a one.
+        What Temporal says to a worker is lost with their connection, and so is what a worker says that dies. An attempt that
+        has begun, and whose run could continue and is driven by no worker between two looks, is such a one.
 
         A run that may continue and whose workflow still waits is woken.
         """
         begun: dict[str, tuple[int, int]] = {}
-        for run in await self._store.open_runs(settled_for=settled_for, limit=_LOOKED_AT):
+        for run in await self._store.open_runs(settled_for=settled_for, waiting=False, limit=_LOOKED_AT):
             handle = self._temporal.get_workflow_handle(run.run_id)
-            if run.state is FleetState.STARTED:
-                with reaching_temporal(or_not_found=True):
-                    found = (await handle.describe()).raw_description.pending_activities
-                    begun.update(
-                        # The attempts of a run that continued elsewhere are counted from 1 again.
-                        (run.run_id, (each.attempt, each.last_started_time.ToNanoseconds()))
-                        for each in found
-                        if each.state == _BEGUN
-                    )
-                    if not found and not run.waits_for:  # whoever let it continue could not tell its workflow
-                        await handle.signal(RunWorkflow.wake)
+            with reaching_temporal(or_not_found=True):
+                found = (await handle.describe()).raw_description.pending_activities
+                begun.update(
+                    # The attempts of a run that continued elsewhere are counted from 1 again.
+                    (run.run_id, (each.attempt, each.last_started_time.ToNanoseconds()))
+                    for each in found
+                    if each.state == _BEGUN
+                )
+                # Whoever let it continue could not tell its workflow, unless it waits for a worker that fits.
+                if not found and (run.state is FleetState.PARKED or not run.waits_for):
+                    await handle.signal(RunWorkflow.wake)
         for run_id, _ in begun.items() & self._undelivered.items():
             with reaching_temporal(or_not_found=True):
                 await self._temporal.get_async_activity_handle(
