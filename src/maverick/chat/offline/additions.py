@@ -84,7 +84,7 @@ _BEFORE_ITEM = pattern(
 )
 _SEPARATE = pattern(r",? (?:as|in) (?:separate|different|two|three|individual) (?:tasks|items|ones)\W*$")
 _SHARED = pattern(
-    r",? (?:both|all|each)(?: of them)?(?:,? (?:with|are|as))? (?P<values>(?:for |by |on |due |at )?[\w ]{3,30})$"
+    r",? (?:both|all|each)(?: of them)?(?:,? (?:with|are|as))? (?P<values>(?:for |by |on |due |at )?[\w -]{3,30})$"
 )
 """What is said of all the tasks before it: "…, both tomorrow"."""
 _DEEDS = pattern(rf"(?:,? and|,|;)(?: also)? (?={DEED})")
@@ -111,10 +111,8 @@ def add_listed(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None
     items = several(rest)
     items = items if are_many or _are_several(items, heard.today) else [rest]
     level = f", {priority} priority" if priority else ""
-    return [
-        _added(f"{item}{level} {f'by {timing.due.isoformat()}' if timing.due else ''}", heard.today)
-        for item in items
-    ]
+    when = f" by {timing.due.isoformat()} {timing.note}" if timing.due else ""
+    return [_added(f"{item}{level}{when}", heard.today) for item in items]
 
 
 _REFERS_BACK = pattern(r"\b(?:it|them|him|her|there|that)\b")

@@ -95,7 +95,7 @@ KNOWN = frozenset(
         "would like able think i'll d p first thing quite so very super pretty high low medium normal urgent important top "
         "raise increase reduce decrease come deprioritise deprioritize forgot yet oops whoops uh um er latest doing down after all regarding booking paying part nicely easily i'd "
         "mail email message open her his their ago hour hours minute minutes bloody damned stupid fucking freaking whole entire boring silly "
-        "mistake accident accidentally marked set n ch list's asap omg damn "
+        "wrong mistake accident accidentally marked set n ch list's asap omg damn "
         "can't cant couldn't don't dont isn't isnt haven't havent didn't didnt won't hasn't aren't wasn't doesn't never",
     )
 )
@@ -107,7 +107,9 @@ DID_ON = pattern(
 )
 """What was done on a day that is over."""
 WHOLE = pattern(r"(?:everything|all|every|whatever)\b")
-SAME = pattern(r"\W*(?:the |my )?§\d+(?:'s)?(?: (?:is|are))?(?: (?:too|also|as well))?\W*")
+SAME = pattern(
+    r"\W*(?:so (?:is|are|was) )?(?:the |my )?§\d+(?:'s)?(?: (?:is|are))?(?: (?:too|also|as well))?\W*"
+)
 THEN = pattern(r"\b(?:to|for|on|until)? ?(?:then|that day|the same day)\b")
 KEPT = pattern(r"\b(?:don't|do not|dont|never|not)\b\W+(?:\w+ )?$")
 WILL = pattern(r"\b(?:want(?:ed)? to|would like|plan(?:ning)? to|let's|might|hope)\b")

@@ -59,6 +59,7 @@ _NOT_IN_TITLES = frozenset(
 )
 """Words of those who ask for something, which are not in the titles that people give; a whole title in quotes may have them."""
 _IS_NO_TITLE = [pattern(each) for each in _NO_TITLE.values()]
+_WHETHER = pattern(r"^((?:check|see|ask(?: \w+)?|find out)) (?:if|whether)(?= \w)")
 _IS = pattern(r"\b(?:is|are|was|were|has|will)\b")
 _ADDING = pattern(r"\b(?:add|put|create|new|note|write|jot|stick|pop|throw|chuck|schedule)\b")
 _DATED = pattern(
@@ -88,6 +89,7 @@ def is_doubtful(call: RequestedCall, said: str) -> bool:
         is_about(title, task.title) for task in KNOWN_TASKS.get() if not task.completed
     )
     is_told = _IS.search(title) and not begins_with_deed(title)
+    title = _WHETHER.sub(r"\1", title)
     is_chatty = not _NOT_IN_TITLES.isdisjoint(re.findall(r"[\w']+", title.lower().replace("’", "'")))
     return bool(
         is_misdated or is_there or is_told or is_chatty or any(each.search(title) for each in _IS_NO_TITLE)

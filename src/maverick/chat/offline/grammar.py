@@ -237,7 +237,7 @@ delete:         {remove} {task}
 # Looking.
 look_up:        (did|have|has|had) (i|we|you) [already |ever ]{task}[ yet| already| today| yesterday]
 look_up:        (is|are|was|were|has|have) [the |my ]{task} (been )?({done}|{past}|due|on (my|the) list|there)[ yet| already]
-look_up:        [tell me ][do you know ]when('s| is| are| was| were| do i (need|have) to| must i| should i| did i) {task}[ due]
+look_up:        [tell me ][do you know ]when('s| is| are| was| were| do i (need to|have to|gotta)| must i| should i| did i) {task}[ due]
 look_up:        (do i have|have i got|is there|are there|what about|how about|anything|something)[ (a|an|any|another)][ (task|tasks|thing|anything|something)][ (about|for|with|called|regarding|on)] (?!due\b){task}[ on (my|the) list]
 look_up:        (find|search|search for|look for|look up|where is|where's) {task}
 list:           [my ](tasks?|to-?dos?|list|to-?do list)[ (due|for|with|without) (?!.*(:| (-|–) )).+]
@@ -270,7 +270,7 @@ add:            (put|place|stick|throw|pop|drop|stuff|get) (?P<what>.+ (on|onto|
 add_whole:      remind (?!(me|us|to|that|about|of|on|at|every|myself)\b).+
 add:            {remind}[ to| 2| about| of| that i {must}|:] {what}
 add:            (i|we)['ve| have] [really |also |probably ]{must} [really |probably ](?!(know|ask|see)\b|have {past}\b){what}
-add:            (gotta|must|need to|have to) {what}
+add:            (gotta|got to|must|need to|have to) {what}
 schedule:       (schedule|plan) {what}
 add_deed:       {what}
 """

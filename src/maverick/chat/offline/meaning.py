@@ -150,7 +150,9 @@ _UNDO = pattern(
     r"(?:^|[.!;,]\s*)(?:please |kindly |just |(?:can|could|would) you (?:please )?)*undo(?: (?:that|it|this))?(?:,? please)?(?:[.!?]*$|, (?=i\b|already\b|got\b|we\b|she\b|he\b|my\b))"
 )
 """A request to undo, with a reason before or behind it."""
-_NO_UNDO = pattern(r"\b(?:not|don't|never|add|delete|remove|mark|move|rename|remind)\b")
+_NO_UNDO = pattern(
+    r"(?:\bnot|\bdon't|\bnever|\bdidn't(?! mean))\b[^,.!;]*\bundo\b|\b(?:add|delete|remove|mark|move|rename|remind)\b"
+)
 _IS_REASON = pattern(r"(?:because|since|cause|i|i'm|i've|it|it's|we|he|she|they|there|the|my)\b")
 _NOT_THAT = pattern(r"^not (?:the |my )?[\w ]+?, (?:but )?|,? not (?:the|my) [\w ]+$")
 _IT_WAS = pattern(r"(?:it|that) was (?=the |my )")

@@ -36,15 +36,15 @@ _CORRECTED = pattern(
     r"(?P<instead>.+)"
 )
 _PUT_DOWN = re.compile(
-    r"(?P<what>.+?)(?:[,.;!–-]+\s*|\s+(?=(?:please|pls|can you|could you|so) ))(?:so |and |please |pls |can you |could you |would you |just |maybe |also )*"
-    r"(?:(?:put|write|note|add|jot|stick|pop|chuck|throw)(?: (?:that|it|this|both|them|those|these))?(?: down| (?:on|to|in)(?: there| (?:(?:my|the) )?(?:\w+ )?list)?)*"
-    r"|(?:remind|remember) me(?: of (?:it|that))?|track(?: (?:it|that|this))?|make (?:a )?note|(?:make|create|set|add) (?:me )?an? (?:task|reminder|note|to-?do)(?: (?:of|for|about) (?:it|that|this))?)"
+    r"(?P<what>.+?)(?:[,.;!–-]+\s*|\s+(?=(?:please|pls|can you|could you|so) |add(?: (?:it|that|this|both))?[.! ]*$))(?:so |and |please |pls |can you |could you |would you |just |do |maybe |also )*"
+    r"(?:(?:put|write|note|add|jot|stick|pop|chuck|throw)(?: (?:that|it|this|both|them|those|these))?(?: down| (?:on|to|in)(?: there| (?:(?:my|the) )?(?:\w+ )?list)?| as an? (?:new )?(?:task|to-?do|reminder))*"
+    r"|(?:remind|remember) me(?: of (?:it|that))?|track(?: (?:it|that|this))?|make (?:a )?note(?: of (?:it|that|this))?|(?:make|create|set|add) (?:me )?an? (?:task|reminder|note|to-?do)(?: (?:of|for|about) (?:it|that|this))?)"
     r"(?: for me| please| pls| thanks|,? (?:would|will|can) you)*(?P<when>,? [\w ]+?)?(?: please| pls| thanks)*(?:,? no (?:due )?(?:date|deadline|rush|hurry)(?: yet)?)?[.!? ]*",
     re.IGNORECASE | re.DOTALL,
 )
 """A request to write down what was just said."""
 _OBLIGATION = pattern(
-    r".*\b(?:need to|needs to|have to|must|should|got to|gotta|forg[eo]t(?:ting)? to|(?:supposed|told|asked|agreed|want|would like|plan) to|promised(?: \w+)? (?:to|i'd|i would)|necessary (?:to|that (?:i|we)))\s+(?=\w)"
+    r".*\b(?:need to|needs to|have to|must|should like to|should|got to|gotta|forg[eo]t(?:ting)? to|(?:supposed|told|asked|agreed|want|would like|plan) to|promised(?: \w+)? (?:to|i'd|i would)|(?:necessary|important|vital) (?:to|that (?:i|we)))\s+(?=\w)"
     r"|(?:we're|we are|i'm|i am|i've|we've)(?: nearly| almost| completely| all)? (?:run(?:ning)? )?(?:out of|low on) (?!(?:the|it|here|town|time|luck|energy|ideas|patience|breath|order|control|touch|date)\b)"
     r"|(?:the |my |our )?\w+ (?:wants|needs(?! \w+ing\b)|expects|asked for|asks for|is asking for) (?:me to )?"
     r"|(?:(?:ok|okay|so|oh|hey)[, ]+)*(?:(?:i|we|there)(?:'ve got| have| have got| need|'s| is)|is) (?:an? |some )?"
@@ -61,20 +61,29 @@ def _put_down(said: str, answered: str, today: date) -> str:
         return said  # "remind me on Monday to …" says something of its own
     if any(mention.is_clear for mention in mark(down["what"], answered, KNOWN_TASKS.get(), today).mentions):
         return said
+    told = when_last(down["what"].strip(), today)
+    what = _OBLIGATION.sub("", told, count=1)
+    what = what if begins_with_deed(what) else _IS_DUE.sub("", what, count=1)
+    is_deed = (what != told or _AS_TASK.search(said)) and begins_with_deed(what)
     noted = _read_clauses(down["what"], "", today)
-    if noted.calls and noted.is_certain and all(call.tool_name == "add_task" for call in noted.calls):
+    are_new = noted.is_certain and {call.tool_name for call in noted.calls} == {"add_task"}
+    if are_new and not (is_deed and len(noted.calls) == 1):
         return f"{down['what']}{when}"
-    what = when_last(down["what"].strip(), today)
-    what = _IS_DUE.sub("", _OBLIGATION.sub("", what, count=1), count=1)
     what = re.sub(r" from me\b|,? again\W*$", "", what, flags=re.IGNORECASE)
-    is_plain = len(what.split()) < 12 and not _NO_NOTE.search(_NAMES.sub("", take_timing(what, today).rest))
+    due, _, rest = take_timing(what, today)
+    if _BOTH.search(said) and due and begins_with_deed(rest):
+        return f"add {rest}, both for {due}"
+    title = _NAMES.sub("", rest)
+    is_plain = len(title.split()) < 12 and (is_deed or not _NO_NOTE.search(title))
     return f"add {what}{when}" if is_plain else said
 
 
-_NAMES = re.compile(r"\b[A-Z]\w* and (?=[A-Z])")
+_NAMES = re.compile(r"\b[A-Z]\w* and (?=[A-Z])|\ban? \w+ (?:change|move|list|show|set)\b")
+_BOTH = pattern(r"\badd (?:both|them)\W*$")
+_AS_TASK = pattern(r"\bas an? (?:new )?(?:task|to-?do|reminder)\W*$")
 _NO_NOTE = pattern(
     r"\b(?:i|we|you|he|she|it|they|needs|is|are|was|were|am|be|been|will|would|can|could|has|have|had|wants|asked|says|said|told|comes|coming|gets|got|goes|going|leaves|arrives|starts|me|not|no|\w+n't|what|when|why|who|how|if|that|this|them|i'm|it's|i'll|did|do|does|"
-    r"less|more|make|set|ugh|so|very|really|too|wow|lol|omg|tired|busy|sick|rain\w*|weather|sunny|hot|cold|happy|good|nice|great|enjoy|hope|thanks|thank|sorry|yesterday|ago|last|see|love|hate|bye|hello|hi|yes|yeah|ok|okay|maybe|undo|delete|remove|mark|move|push|"
+    r"less|more|make|set|ugh|so|very|really|too|wow|lol|omg|tired|busy|sick|rain\w*|weather|sunny|hot|cold|happy|good|nice|great|enjoy|hope|thanks|thank(?!-)|sorry|yesterday|ago|last|see|love|hate|bye|hello|hi|yes|yeah|ok|okay|maybe|undo|delete|remove|mark|move|push|"
     r"change|rename|done|finished|show|list|tell|complete|cancel|postpone|reschedule|wait|actually|instead|also|and)\b|\?"
 )
 """Words that a note of a few words does not have: it says more, or something else."""

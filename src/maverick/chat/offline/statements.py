@@ -112,7 +112,7 @@ class _Reader:
     def _of_topic(self, clause: str, rest: str, values: dict[str, Any]) -> None:
         """A clause that names no task: a value for the last one, a condition, or a remark."""
         if (
-            f" and {clause}" in self.text
+            re.search(rf" (?:and|but) {re.escape(clause)}", self.text)
             and cues.OBLIGED.match(clause)
             and not cues.PRONOUN.search(clause)
             and (new := read_sentence(clause, "", self.today))

@@ -76,7 +76,7 @@ DEED = (
     r"mail|make|measure|meditate|meet|message|mop|mow|open|order|organi[sz]e|pack|paint|pay|phone|pick|plan|plant|play|post|"
     r"practi[cs]e|prepare|print|read|register|renew|repair|replace|reply|research|return|review|ride|ring|run|scan|sell|send|set|sew|"
     r"shop|sign|sort|speak|start|stretch|study|submit|sweep|swim|take|talk|test|text|throw|tidy|train|translate|try|tune|update|"
-    r"upload|claim|dig|donate|drive|exchange|forward|harvest|inspect|notify|photograph|polish|proofread|recycle|redeem|rehearse|rewrite|scrub|set aside|sow|top up|unblock|vote|weigh|wish|vacuum|visit|walk|wash|watch|water|weed|work|wrap|write)\b(?!\?| (?:it|that|this|them|me)\b)"
+    r"upload|claim|dig|donate|drive|exchange|forward|harvest|inspect|notify|photograph|polish|proofread|recycle|redeem|rehearse|rewrite|scrub|set aside|sow|top up|unblock|redo|apologi[sz]e|vote|weigh|wish|vacuum|visit|walk|wash|watch|water|weed|work|wrap|write)\b(?!\?| (?:it|that|this|them|me)\b)"
 )
 """How things to do begin."""
 _DEED = pattern(DEED)
@@ -87,7 +87,7 @@ _FRAME = (
 _SHORT: dict[str, str] = dict(
     re.findall(
         r"(\w+)>(\S+)",
-        "tmrw>tomorrow tmr>tomorrow tmw>tomorrow tmrow>tomorrow tmoro>tomorrow tomoz>tomorrow 2moro>tomorrow 2day>today tdy>today tonite>tonight 2nite>tonight "
+        "nxt>next tmrw>tomorrow tmr>tomorrow tmw>tomorrow tmrow>tomorrow tmoro>tomorrow tomoz>tomorrow 2moro>tomorrow 2day>today tdy>today tonite>tonight 2nite>tonight "
         "wknd>weekend til>till jsut>just plz>please pls>please wht>what whts>what's cuz>because dont>don't didnt>didn't havent>haven't hasnt>hasn't isnt>isn't wasnt>wasn't "
         "weds>wednesday mornin>morning teh>the rly>really abt>about em>them whens>when's wheres>where's u>you smth>something sth>something sry>sorry shld>should shd>should rmd>remind rmbr>remember arent>aren't doesnt>doesn't couldnt>couldn't cant>can't wont>won't im>i'm ive>i've thats>that's whats>what's",
     )
@@ -111,7 +111,15 @@ _SLIPS: Mapping[str, str | Callable[[re.Match[str]], str]] = {
     r"(?<=\w )(?-i:n)(?= \w)": "and",
     r"(?<=\w )(?-i:b4)(?= \w)": "before",
     r"(?<=\w )4(?= (?:mon|tue|wed|thu|fri|sat|sun|today|tonight|tomorrow|next|this)\w*\b)": "for",
+    r"\b((?:move|push|change|postpone|shift)\b.*?) 2(?= (?:mon|tue|wed|thu|fri|sat|sun|tomorrow|next)\w*\b)": r"\1 to",
     r"(?<=\w )(?-i:r)(?= \w)": "are",
+    r"\byess+\b": "yes",
+    r"\btreat (it|that|this) as an? ": r"make \1 ",
+    r"\b((?:high|medium|normal|low) prio(?:rity)?) (?:is|will be|would be) (?:fine|ok|okay|enough|good)(?=$|[.,!]| no\b| and\b)": r"\1",
+    r"\bin ((?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*),? (?:on )?the (\d{1,2}(?:st|nd|rd|th))\b": r"on \1 \2",
+    r",? and (?:i|it) (?:need|have|has|needs) to (?:do (?:it|that)|be done) (?=by\b)": " ",
+    r"(?<=\w) oh (?=and\b)": ", ",
+    r",? it's not the end of the world\b": "",
     r"\bbe reminding me\b|\b(?:don'?t|do not) forget to remind me\b": "remind me",
     r"\b(remind me) (?=the \d)": r"\1 on ",
     r"\b(remind me) 2 (?!(?:day|week|hour|minute)s)": r"\1 to ",
@@ -121,7 +129,9 @@ _SLIPS: Mapping[str, str | Callable[[re.Match[str]], str]] = {
     r",? \b(?:lol|lmao|hehe)\b": "",
     r"(,?) (?:like|say|let's say),? (?=(?:(?:by|on|this|next) )?(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b)": r"\1 ",
     r" right(?= and then\b)": "",
-    r"(?<=day) (\d{1,2})\.(\d\d)\b": r" at \1:\2",
+    r"\b(\w+day|\d ?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*),? (\d{1,2})\.(\d\d)\b": r"\1 at \2:\3",
+    rf",? and (?:don't|do not|dont) forget (?:to )?(?={DEED})": " and ",
+    r"\badd (.+?) and add (?=.+ both (?:for|by|on)\b)": r"add \1 and ",
     r"\b(?:next|this|the|coming) (\w+day)(?: after| week)?,? (?:(?:that's|that is|which is) )?the (\d{1,2}(?:st|nd|rd|th))\b": r"\1 the \2",
     r",? and (?:give (?:it|that) an? (?:due )?(?:date|deadline) (?:of|for)|(?:the|its) (?:deadline|due date)(?: for (?:that|it))? (?:is|should be)) ": " by ",
     rf"^((?:\w+ ){{0,4}}(?:two|three|four|five|a few|a couple of) (?:new )?(?:things|tasks|jobs|reminders|chores)(?: for (?:you|me)| to (?:add|do))?)\.\s+(?={DEED})": r"\1: ",
@@ -161,7 +171,7 @@ _SLIPS: Mapping[str, str | Callable[[re.Match[str]], str]] = {
     r"\bnot (?:the|my) [\w ]{2,25}?, i meant? (?=the |my )": "i meant ",
     r"\b(typo)[,.:]? (?:it )?should (?:be|say|read) ": r"\1, i mean ",
     r"^(add .*[a-z]) to list(?=$|[.!,])": r"\1 to my list",
-    r"^((?:add|remind me to|new task:?) .*[a-z]) (\d{1,2}(?:st|nd|rd|th))$": r"\1 on the \2",
+    r"^((?:add|remind me to|new task:?) (?!.*\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d+\w\w$).*[a-z]) (\d{1,2}(?:st|nd|rd|th))$": r"\1 on the \2",
     r"\bby (\d{1,2})(?= (?:today|tomorrow|tonight)\b)": r"at \1",
     r"\bthe (\w+day) after, the (?=\d)": r"\1 the ",
     r"(?<=[\w.!,;])\s+(?:so |and |then |please |kindly |(?:could|can|would) you (?:please |kindly )?)*(?:correct|fix|amend|update|change) (?:that|it|this)(?: for me)?(?:,? please)?[.!?]*$": "",
