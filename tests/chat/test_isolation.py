@@ -16,7 +16,7 @@ from chat.parlour import Parlour
 from maverick.chat import Database
 from maverick.chat.database import owned_session
 from maverick.chat.tables import Change, Confirmation, Task
-from maverick.chat.task_tools import Caller
+from maverick.chat.task_session import Caller
 from maverick.exceptions import StorageError
 from maverick.journal import ApprovalStatus
 from maverick.testing import ScriptedClient, call, calls, reply
@@ -191,8 +191,83 @@ async def test_a_bulk_approval_is_for_the_tasks_there_were_when_it_was_asked(par
 
     answer = await parlour.say("yes delete all")
 
-    assert answer.response == "That's a big action. Confirm with 'yes delete all'."
-    assert len(parlour.titles()) == 2
+    assert answer.response == "Done! I've deleted 1 task."
+    assert parlour.titles() == ["added meanwhile"]
+
+
+@pytest.mark.requirement("P7", "CHAT-CONFIRM")
+@pytest.mark.parametrize(
+    "passed_on", [{}, {"except_tasks": ["buy milk"]}, {"except_tasks": ["no such task"]}]
+)
+async def test_what_the_user_confirmed_is_done_whatever_the_model_passes_on(
+    passed_on: dict[str, Any], any_database: Database
+) -> None:
+    script: list[Any] = [
+        call("change_all_tasks", operation="delete_all", except_tasks=["rent"]),
+        reply(""),
+        call("change_all_tasks", operation="delete_all", **passed_on),
+        reply("Everything is gone."),
+    ]
+    parlour = Parlour(any_database, client=ScriptedClient(script))
+    parlour.add("buy milk", "pay rent", "call mum")
+
+    asked = await parlour.say("delete all but rent")
+    done = await parlour.say("yes delete all")
+    await parlour.aclose()
+
+    assert asked.response == (
+        "I'll leave 'pay rent' as it is. That's a big action. Confirm with 'yes delete all'."
+    )
+    assert done.response == "Done! I've deleted 2 tasks."
+    assert parlour.titles() == ["pay rent"]
+
+
+@pytest.mark.requirement("P7", "CHAT-CONFIRM")
+async def test_a_confirmation_of_one_operation_is_not_for_another(database: Database) -> None:
+    script: list[Any] = [
+        call("change_all_tasks", operation="complete_all", except_tasks=["rent"]),
+        reply(""),
+        call("change_all_tasks", operation="delete_all"),
+        reply(""),
+    ]
+    parlour = Parlour(database, client=ScriptedClient(script))
+    parlour.add("buy milk", "pay rent")
+
+    await parlour.say("complete all but rent")
+    asked = await parlour.say("yes complete all")
+    await parlour.aclose()
+
+    assert asked.response == "That's a big action. Confirm with 'yes delete all'."
+    assert [task.completed for task in parlour.tasks()] == [False, False]
+
+
+@pytest.mark.requirement("P7", "CHAT-CONFIRM")
+async def test_a_question_that_no_longer_spares_a_task_says_so_until_it_is_confirmed(
+    database: Database,
+) -> None:
+    everything = call("change_all_tasks", operation="delete_all")
+    script: list[Any] = [
+        call("change_all_tasks", operation="delete_all", except_tasks=["rent"]),
+        reply(""),
+        *(everything, reply(""), everything, reply(""), everything, reply("")),
+        *(call("undo_last_change"), reply(""), everything, reply("")),
+    ]
+    parlour = Parlour(database, client=ScriptedClient(script))
+    parlour.add("buy milk", "pay rent")
+    await parlour.say("delete all but rent")
+
+    said = ["go on with it", "just do it", "yes delete all", "undo", "delete all"]
+    replies = [(await parlour.say(message)).response for message in said]
+    await parlour.aclose()
+
+    question = "That's a big action. Confirm with 'yes delete all'."
+    assert replies == [
+        f"This now includes 'pay rent'. {question}",
+        f"This now includes 'pay rent'. {question}",
+        "Done! I've deleted 2 tasks.",
+        "I've undone that: 2 tasks are back on your list.",
+        question,
+    ]
 
 
 @pytest.mark.requirement("P7", "CHAT-CONFIRM")

@@ -12,7 +12,7 @@ from chat.parlour import Parlour
 from chat.utterance import TODAY
 from maverick.chat import Database, MCPToolServer
 from maverick.chat.task_protocol import RequestContext, protocol_server
-from maverick.chat.task_tools import Caller
+from maverick.chat.task_session import Caller
 
 
 class Hands:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -60,7 +61,17 @@ class ConfirmationStore:
         self._conversation_id = conversation_id
         self._at = now() if at is None else at
 
-    def ask(self, tool_name: str, binding: str, phrase: str, question: str, action: str = "") -> Confirmation:
+    def ask(
+        self,
+        tool_name: str,
+        binding: str,
+        phrase: str,
+        question: str,
+        action: str = "",
+        *,
+        tasks: Sequence[int] = (),
+        spared: Sequence[int] = (),
+    ) -> Confirmation:
         """Ask for a confirmation of an action, in place of any question that is open; what was confirmed stays so."""
         self._move(ApprovalStatus.PENDING, ApprovalStatus.DENIED)
         asked = Confirmation(
@@ -72,6 +83,8 @@ class ConfirmationStore:
             phrase=phrase,
             question=question,
             action=action,
+            tasks=list(tasks),
+            spared=list(spared),
             created_at=self._at,
             expires_at=self._at + GOOD_FOR,
         )
@@ -113,6 +126,16 @@ class ConfirmationStore:
             Confirmation.tool_name == tool_name,
             Confirmation.binding == binding,
         )
+
+    def last(self, tool_name: str, phrase: str) -> Confirmation | None:
+        """The last question about an action, whatever became of it."""
+        asked = select_rows(Confirmation).where(
+            Confirmation.user_id == self._user_id,
+            Confirmation.conversation_id == self._conversation_id,
+            Confirmation.tool_name == tool_name,
+            Confirmation.phrase == phrase,
+        )
+        return self._session.exec(asked.order_by(col(Confirmation.created_at).desc())).first()
 
     def open(self) -> Confirmation | None:
         """The question that waits for an answer, or whose answer waits to be used."""

@@ -197,6 +197,14 @@ _PARTS_MODELS_AND_ACTIONS = Migration(
 )
 """What was said between the tool calls of an answer stays, a conversation has a model, and a question names its action."""
 
+_CONFIRMED_TASKS = Migration(
+    statements=(
+        "ALTER TABLE confirmations ADD COLUMN tasks JSON",
+        "ALTER TABLE confirmations ADD COLUMN spared JSON",
+    )
+)
+"""A confirmation of an action on many tasks says on which, and which are spared."""
+
 CHAT = Schema(
     "chat",
     (
@@ -208,6 +216,7 @@ CHAT = Schema(
         _ATTACHMENTS,
         _AGENTS,
         _PARTS_MODELS_AND_ACTIONS,
+        _CONFIRMED_TASKS,
     ),
 )
 """The tables of :mod:`maverick.chat.tables`."""

@@ -31,7 +31,7 @@ from maverick.chat.prompt import CHAT_LIMITS, MESSAGE_LENGTH, REMEMBERED_MESSAGE
 from maverick.chat.reply import compose, explain, outdated_list, tool_call_record
 from maverick.chat.streaming import FilteredEvents, SentenceFilter
 from maverick.chat.tables import Task, storable
-from maverick.chat.task_tools import Caller
+from maverick.chat.task_session import Caller
 from maverick.chat.tasks import TaskStore
 from maverick.chat.tool_server import MCPToolServer
 from maverick.exceptions import (

@@ -17,7 +17,7 @@ from pydantic import AnyHttpUrl
 
 from maverick.chat.host_check import HostCheck
 from maverick.chat.task_protocol import RequestContext, protocol_server
-from maverick.chat.task_tools import Caller
+from maverick.chat.task_session import Caller
 from maverick.chat.tool_server import MCPToolServer
 from maverick.misuse import refuse
 

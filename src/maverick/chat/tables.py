@@ -187,6 +187,10 @@ class Confirmation(SQLModel, table=True):
     question: str
     action: str = ""
     """What will happen, and to how much, in the words of a button: ``Delete 12 tasks``."""
+    tasks: list[int] | None = _json()
+    """The ids of the tasks that an action on many is for; unknown in rows of an older version."""
+    spared: list[int] | None = _json()
+    """The ids of the tasks that this question, or one before it about the same action, said are left as they are."""
     status: str = Field(default=ApprovalStatus.PENDING.value)
     created_at: datetime = _time()
     expires_at: datetime = _time()

@@ -12,7 +12,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 import maverick
 from maverick.chat import phrases
-from maverick.chat.task_tools import TASK_TOOLS, Caller
+from maverick.chat.task_session import Caller
+from maverick.chat.task_tools import TASK_TOOLS
 from maverick.chat.tool_server import MCPToolServer, as_result, failure
 from maverick.tools.mcp.toolset import SEQUENTIAL
 

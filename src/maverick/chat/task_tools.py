@@ -2,163 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any, Generic, TypeVar
-
-import msgspec
-from sqlmodel import Session
+from typing import Any
 
 from maverick.chat import phrases
-from maverick.chat.confirmations import ConfirmationStore
-from maverick.chat.matching import find_each, find_matches, find_named, is_about, nearest, same_title
+from maverick.chat.matching import find_matches, is_about, same_title
 from maverick.chat.phrases import in_words
 from maverick.chat.tables import Task
-from maverick.chat.task_arguments import (
-    AddTask,
-    AllTasks,
-    Arguments,
-    ListTasks,
-    OneTask,
-    UndoChange,
-    UpdateTask,
-)
-from maverick.chat.tasks import UNDO, ChangeLog, Due, TaskStore, state_of
-from maverick.exceptions import ToolError
-from maverick.journal.approvals import binding_hash
-
-A = TypeVar("A", bound=Arguments)
+from maverick.chat.task_arguments import AddTask, AllTasks, ListTasks, OneTask, UndoChange, UpdateTask
+from maverick.chat.task_session import TaskRefusedError, TaskSession, TaskTool, ids_of
+from maverick.chat.tasks import UNDO, Due, state_of
+from maverick.journal import ApprovalStatus
 
 _MOST_LISTED = 100
 """How many tasks a list has at most; it also says how many there are."""
-
-
-class TaskRefusedError(ToolError):
-    """A tool did nothing; the message says why, in words for the user, and ``code`` for programs."""
-
-    def __init__(self, code: str, message: str, **details: Any) -> None:
-        super().__init__(message)
-        self.code = code
-        self.details = details
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The verified user behind a call, and which call it is. None of it comes from the model's arguments."""
-
-    user_id: str
-    """The user whose tasks these are."""
-    key: str
-    """The idempotency key: two calls of a user with the same key act once."""
-    conversation_id: str = ""
-    """The conversation in which a confirmation is asked for and given; empty outside of one."""
-
-
-class TaskSession:
-    """The tasks, changes and confirmations of one user, for one call, in a session that the caller commits."""
-
-    def __init__(self, session: Session, caller: Caller, today: date) -> None:
-        self.today = today
-        self._key = caller.key
-        self.tasks = TaskStore(session, caller.user_id)
-        self.changes = ChangeLog(session, caller.user_id)
-        self.confirmations = ConfirmationStore(session, caller.user_id, caller.conversation_id)
-
-    def once(self, name: str, arguments: object, act: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Make a change, and record it so that it can be undone; a call that was made before returns its old result.
-
-        Args:
-            name: The tool, or what else is done.
-            arguments: JSON values: the same key with other arguments is a mistake.
-            act: Does it, and returns the ``data`` of the result.
-
-        Raises:
-            InvalidInputError: The key was used for another call.
-        """
-        arguments_hash = _digest(arguments)
-        made = self.changes.result_of(self._key, name, arguments_hash)
-        if made is None:
-            made = {"success": True, "data": act()}
-            if self.tasks.before or self.tasks.after:
-                self.changes.record(self._key, name, arguments_hash, self.tasks, made)
-            else:  # perhaps since the same call has been made in the meantime
-                made = self.changes.result_of(self._key, name, arguments_hash) or made
-        return made
-
-    def find_one(self, query: str, *, prefer_open: bool = False) -> Task:
-        """The task that is meant; raises TaskRefusedError if no task matches, or several do."""
-        tasks = self.tasks.find()
-        preferred = [task for task in tasks if not task.completed] if prefer_open else tasks
-        found = find_named(query, preferred, self.today) or find_named(query, tasks, self.today)
-        found = found or find_matches(query, preferred, self.today) or find_matches(query, tasks, self.today)
-        if not found:
-            guess = nearest(query, [task for task in tasks if not task.completed])
-            raise TaskRefusedError("not_found", phrases.not_found(query, guess.title if guess else None))
-        if len(found) > 1:
-            options = phrases.options(found, self.today)
-            raise TaskRefusedError("ambiguous", phrases.ambiguous(query, options), options=options)
-        return found[0]
-
-    def find_some(self, query: str, *, prefer_open: bool = False) -> list[Task]:
-        """The task that is meant, or the tasks of an enumeration such as "the milk and the rent", open ones first.
-
-        Raises:
-            TaskRefusedError: No task matches, or several do that were not enumerated.
-        """
-        tasks = self.tasks.find()
-        several: list[Task] = []
-        if not find_named(query, tasks, self.today):
-            still_open = [task for task in tasks if not task.completed]
-            several = find_each(query, still_open, self.today) or find_each(query, tasks, self.today)
-        return several or [self.find_one(query, prefer_open=prefer_open)]
-
-    def require_confirmation(
-        self, tool: TaskTool[Any], what: Sequence[Any], phrase: str, question: str, action: str
-    ) -> None:
-        """Use up the user's confirmation of exactly this action.
-
-        Raises:
-            TaskRefusedError: It was not confirmed yet; the user is asked now.
-        """
-        binding = binding_hash([tool.name, tool.description, tool.parameters, what])
-        if not self.confirmations.consume(tool.name, binding):
-            asked = self.confirmations.ask(tool.name, binding, phrase, question, action)
-            about = {"confirmation": asked.id, "phrase": phrase, "tool": tool.name, "action": action}
-            raise TaskRefusedError("confirmation_required", question, **about)
-
-
-@dataclass(frozen=True)
-class TaskTool(Generic[A]):
-    """A tool of the task server."""
-
-    name: str
-    description: str
-    arguments: type[A]
-    act: Callable[[TaskSession, A], dict[str, Any]]
-    """Does it, and returns the ``data`` of the result."""
-    changes: bool = True
-    """Whether it changes anything."""
-    destructive: bool = False
-    """Whether it removes something."""
-    parameters: Mapping[str, Any] = field(init=False, repr=False)
-    """The JSON Schema of its arguments."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "parameters", _untitled(self.arguments.model_json_schema()))
-
-
-def _untitled(schema: Any) -> Any:  # noqa: ANN401 - a part of a JSON Schema
-    """The schema without the titles and descriptions Pydantic takes from the class, which a model does not need."""
-    schema = {key: value for key, value in schema.items() if key not in ("title", "description")}
-    for name, part in schema.get("properties", {}).items():
-        schema["properties"][name] = {key: value for key, value in part.items() if key != "title"}
-    return schema
-
-
-def _digest(value: object) -> str:
-    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
+_MOST_NAMED = 3
+"""How many tasks a question names that it no longer spares; it also says how many there are."""
 
 
 def _add(session: TaskSession, given: AddTask) -> dict[str, Any]:
@@ -279,7 +139,7 @@ def _delete(session: TaskSession, given: OneTask) -> dict[str, Any]:
     titles = [task.title for task in tasks]
     session.require_confirmation(
         DELETE,
-        sorted(task.id or 0 for task in tasks),
+        ids_of(tasks),
         phrases.CONFIRM_DELETE,
         phrases.confirm_delete(*titles),
         f"Delete {phrases.counted(len(tasks))}"
@@ -294,24 +154,53 @@ def _delete(session: TaskSession, given: OneTask) -> dict[str, Any]:
 
 def _change_all(session: TaskSession, given: AllTasks) -> dict[str, Any]:
     which, what, verb = _BULK[given.operation]
-    kept = {task.id: task for name in given.except_tasks for task in session.find_some(name)}
-    tasks = [task for task in session.tasks.find(completed=which) if task.id not in kept]
+    phrase = f"yes {given.operation.replace('_', ' ')}"
+    tasks = session.tasks.find(completed=which)
+    confirmed = session.confirmed_tasks(CHANGE_ALL, given.operation, phrase)
+    if confirmed is None:
+        kept = {task.id: task for name in given.except_tasks for task in session.find_some(name)}
+        tasks = [task for task in tasks if task.id not in kept]
+        _confirm_bulk(session, given.operation, phrase, tasks, list(kept.values()))
+    else:
+        tasks = [task for task in tasks if task.id in confirmed]
     if not tasks:
         return {"count": 0, "message": phrases.nothing_to_do(what)}
-    phrase = f"yes {given.operation.replace('_', ' ')}"
-    session.require_confirmation(
-        CHANGE_ALL,
-        [given.operation, sorted(task.id or 0 for task in tasks)],
-        phrase,
-        phrases.confirm_bulk(phrase, [task.title for task in kept.values()]),
-        f"{given.operation.partition('_')[0].capitalize()} {phrases.counted(len(tasks))}",
-    )
     for task in tasks:
         if given.operation.startswith("delete"):
             session.tasks.remove(task)
         else:
             session.tasks.change(task, completed=given.operation == "complete_all")
     return {"count": len(tasks), "message": phrases.bulk_done(verb, len(tasks))}
+
+
+def _confirm_bulk(
+    session: TaskSession, operation: str, phrase: str, tasks: Sequence[Task], kept: Sequence[Task]
+) -> None:
+    """Have the user confirm what is done to tasks, if there are any; says which of them it spared when last asked."""
+    if not tasks:
+        return
+    before = session.confirmations.last(CHANGE_ALL.name, phrase)
+    spared = before.spared or () if before is not None and before.status != ApprovalStatus.USED else ()
+    no_longer = [task for task in tasks if task.id in spared]
+    question = phrases.confirm_bulk(phrase, [task.title for task in kept])
+    session.require_confirmation(
+        CHANGE_ALL,
+        [operation, ids_of(tasks)],
+        phrase,
+        _included(no_longer) + question,
+        f"{operation.partition('_')[0].capitalize()} {phrases.counted(len(tasks))}",
+        tasks=tasks,
+        spared=ids_of([*kept, *no_longer]),
+    )
+
+
+def _included(tasks: Sequence[Task]) -> str:
+    """Which tasks a question is about that were to be spared before."""
+    if not tasks:
+        return ""
+    names = [f"'{phrases.shortened(task.title)}'" for task in tasks[:_MOST_NAMED]]
+    more = [f"{len(tasks) - _MOST_NAMED} more"] if len(tasks) > _MOST_NAMED else []
+    return f"This now includes {', '.join([*names, *more])}. "
 
 
 _BULK: Mapping[str, tuple[bool | None, str, str]] = {

@@ -18,7 +18,8 @@ from sqlalchemy.exc import IntegrityError
 from maverick.chat import phrases
 from maverick.chat.confirmations import ConfirmationStore
 from maverick.chat.database import SessionFactory, owned_session
-from maverick.chat.task_tools import TASK_TOOLS, Caller, TaskRefusedError, TaskSession, TaskTool
+from maverick.chat.task_session import Caller, TaskRefusedError, TaskSession, TaskTool
+from maverick.chat.task_tools import TASK_TOOLS
 from maverick.exceptions import InvalidInputError, StorageError, ToolError
 from maverick.model import Effect, StructuredResult, ToolContext
 from maverick.runtime.event_log import log_failure

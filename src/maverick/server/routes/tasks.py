@@ -15,7 +15,8 @@ from sqlalchemy.exc import IntegrityError
 from maverick.chat import phrases
 from maverick.chat.tables import Task, now
 from maverick.chat.task_arguments import AddTask, Description, PriorityName, Title, UndoChange
-from maverick.chat.task_tools import UNDO_LAST, Caller, TaskRefusedError, TaskSession
+from maverick.chat.task_session import Caller, TaskRefusedError, TaskSession
+from maverick.chat.task_tools import UNDO_LAST
 from maverick.chat.tasks import REDO, TaskStore, state_of
 from maverick.exceptions import InvalidInputError, StorageError
 from maverick.server.dependencies import (
