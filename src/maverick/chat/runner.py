@@ -303,8 +303,8 @@ class AgentRunner:
         self, calls: Sequence[ToolCallRecord], text: SentenceFilter, user_id: str
     ) -> ToolCallRecord | None:
         """The list that the user asked for, as it is after what was done since the model looked at it."""
-        before = outdated_list(calls) if text.wants_list else None
-        if before is None:
+        before = outdated_list(calls)
+        if before is None or not text.wants_list:
             return None
         result = await self._server.call(before.tool_name, before.parameters, Caller(user_id, ""))
         return replace(before, result=result)

@@ -174,7 +174,7 @@ class SentenceFilter:
             self._ready.append(self._introduction)
         is_called = self._tasks_called or self._acted_elsewhere
         self.is_doubtful |= (
-            self._asked.needs_list and not is_called and not asks_back(self.text + "".join(self._ready))
+            not is_called and self._asked.needs_list and not asks_back(self.text + "".join(self._ready))
         )
         self._send(RESPONSE_LENGTH - len(self.disclaimer), last=True)
 
@@ -191,7 +191,7 @@ class SentenceFilter:
     @property
     def disclaimer(self) -> str:
         """What the reply has to say after words that no tool has made true."""
-        if self.declines and (self.claimed or self.is_doubtful):
+        if (self.claimed or self.is_doubtful) and self.declines:
             return DECLINED
         return NOTHING_DONE if self.claimed else UNSEEN if self.is_doubtful else ""
 

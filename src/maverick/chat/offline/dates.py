@@ -210,6 +210,8 @@ def take_date(text: str, today: date) -> tuple[date | None, str]:
 
 @lru_cache(maxsize=256)  # each reading of a message asks for it again
 def _first(text: str, today: date) -> tuple[date, tuple[int, int]] | None:
+    if not _MAY_BE_DATE.search(text):
+        return None
     for form, read in _FORMS.items():
         for match in _compiled(form).finditer(text):
             day = read(match, today)
@@ -385,3 +387,7 @@ _FORMS: Mapping[str, Callable[[re.Match[str], date], date | None]] = {
     rf"(?:on|by|for|to|before|until|till|make (?:it|that)) the (?P<number>{_NTH})(?: of (?:the|this) month)?": _day_of_month,
 }
 """The forms of a date, the more telling ones first."""
+_MAY_BE_DATE = pattern(
+    rf"\d|\b(?:{_DAY}|{_SHORT_DAY}|{_MONTH}|{'|'.join(ORDINALS)}|today|tonight|tomorrow|morning|afternoon|evening|eod|cob|weekend|week|{_UNIT})\b"
+)
+"""What every form of a date has a word of: most texts have none."""

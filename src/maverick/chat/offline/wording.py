@@ -193,6 +193,7 @@ def corrected(text: str, commands: Sequence[str]) -> str:
     return f"{meant} {rest}" if meant else text
 
 
+@lru_cache(maxsize=256)  # each message is read more than once, also as the one before the next
 def spelt(text: str) -> str:
     """A text without short forms and slips, except in what it quotes.
 
@@ -251,12 +252,14 @@ def without_pictures(text: str) -> str:
     return re.sub(r"[^\w'\"”’)%€$£]+$", "", text)
 
 
+@lru_cache(maxsize=1024)  # each way to read a text asks for it again
 def plain_end(text: str) -> str:
     """A text without politeness and punctuation behind it."""
     text = re.sub(r"\s+", " ", text.replace("’", "'")).strip()
     return _END.sub("", _POLITE_END.sub("", _END.sub("", text)))
 
 
+@lru_cache(maxsize=1024)
 def plain_request(text: str) -> str:
     """A request without politeness around it and punctuation behind it."""
     text, before = plain_end(text), ""
