@@ -35,7 +35,8 @@ from maverick.exceptions import TimeoutError
 from maverick.journal import ApprovalStatus, SqliteJournal
 from maverick.loop import RunConfig
 from maverick.loop.events import ContentChunk, RunEnd, RunStart, ToolCallEnd, ToolCallStart
-from maverick.model import ModelInfo, Request
+from maverick.model import ModelInfo, Request, RequestConfig
+from maverick.model.client import RequestDefaults
 from maverick.runtime import AbortSignal
 from maverick.testing import ScriptedClient, call, calls, reply
 from maverick.tools.mcp import MCPToolset
@@ -65,11 +66,24 @@ async def test_a_run_gives_the_model_its_instructions_its_tools_the_history_and_
     assert result.response == "Got it! Added 'buy milk' to your list. Anything else?"
 
 
-@pytest.mark.parametrize(("thinks", "room"), [(False, 1000), (True, 9000)])
+@pytest.mark.parametrize(
+    ("info", "settings", "room"),
+    [
+        (ModelInfo(), RequestConfig(), 1000),
+        (ModelInfo(thinks=True), RequestConfig(), 9000),
+        (ModelInfo(thinks=True), RequestConfig(thinking="off"), 1000),
+        (ModelInfo(), RequestConfig(thinking="adaptive"), 9000),
+        (ModelInfo(), RequestConfig(effort="high"), 9000),
+        (ModelInfo(), RequestConfig(thinking=4000), 5000),
+        (ModelInfo(max_output=4500), RequestConfig(thinking=4000), 4500),
+        (ModelInfo(thinks=True), RequestConfig(max_tokens=700), 700),
+    ],
+)
 async def test_a_model_that_thinks_has_room_for_it_besides_the_words(
-    database: Database, thinks: bool, room: int
+    database: Database, info: ModelInfo, settings: RequestConfig, room: int
 ) -> None:
-    client = ScriptedClient([reply("Hello!")], info=ModelInfo(thinks=thinks))
+    client = ScriptedClient([reply("Hello!")], info=info)
+    client.defaults = RequestDefaults(settings)
     parlour = Parlour(database, client=client)
 
     await parlour.say("hi")

@@ -211,6 +211,49 @@ def test_a_model_that_says_nothing_for_people_is_told_as_trouble(
     )
 
 
+@pytest.mark.parametrize(("budget", "room"), [(4000, 5000), (1024, 2024)])
+def test_a_budget_for_thinking_leaves_room_for_the_words(
+    folder: Folder, server: ClaudeServer, budget: int, room: int
+) -> None:
+    folder.set("ANTHROPIC_API_KEY", CANARY)
+    folder.set("ANTHROPIC_BASE_URL", server.at("text"))
+    folder.set("MAVERICK_AGENT_MODEL", "claude-sonnet-4-5")
+    folder.set("MAVERICK_AGENT_THINKING", str(budget))
+
+    done = folder.main("chat", said="hello\n")
+
+    assert done.stdout == f"{SPOKEN}\n", done.stderr
+    assert server.received[0].body["max_tokens"] == room
+    assert server.received[0].body["thinking"] == {"type": "enabled", "budget_tokens": budget}
+
+
+@pytest.mark.requirement("002-R9")
+@pytest.mark.parametrize("command", ["chat", "serve", "run", "doctor", "config show"])
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"THINKING": "999"}, "thinking: Claude takes a budget of at least 1024 tokens, got 999."),
+        ({"THINKING": "4000", "MAX_TOKENS": "1000"}, "thinking: a budget of 4000 tokens leaves none"),
+        ({"THINKING": "4000", "TEMPERATURE": "0.5"}, "temperature: Claude takes none but 1 while it thinks."),
+    ],
+)
+def test_settings_that_do_not_go_with_thinking_are_named_before_anything_is_asked(
+    folder: Folder, server: ClaudeServer, command: str, settings: dict[str, str], problem: str
+) -> None:
+    folder.set("ANTHROPIC_API_KEY", CANARY)
+    folder.set("ANTHROPIC_BASE_URL", server.at("text"))
+    folder.set("MAVERICK_AGENT_MODEL", "claude-sonnet-4-5")
+    for name, value in settings.items():
+        folder.set(f"MAVERICK_AGENT_{name}", value)
+
+    done = folder.main(*command.split(), *(["-p", "hello"] if command == "run" else []), said="hello\n")
+
+    assert problem in done.stdout + done.stderr
+    assert not server.received
+    if command in ("chat", "serve", "run"):
+        assert done.returncode == 2
+
+
 @pytest.mark.requirement("002-R9")
 @pytest.mark.parametrize("command", ["chat", "serve", "doctor", "config show"])
 def test_settings_that_the_model_does_not_take_are_named_before_anything_is_asked(

@@ -312,6 +312,11 @@ class TestSettings:
             ),
             (RequestConfig(stop_sequences=("END",)), {"stop_sequences": ["END"]}),
             (RequestConfig(top_p=0.5), {"top_p": 0.5}),
+            (RequestConfig(top_p=0.5, thinking="off"), {"top_p": 0.5, "thinking": {"type": "disabled"}}),
+            (
+                RequestConfig(temperature=1, top_p=0.95, thinking="adaptive"),
+                {"temperature": 1, "top_p": 0.95, "thinking": {"type": "adaptive"}},
+            ),
             (RequestConfig(tool_choice="auto"), {"tool_choice": {"type": "auto"}}),
             (RequestConfig(tool_choice="none"), {"tool_choice": {"type": "none"}}),
             (RequestConfig(tool_choice="required"), {"tool_choice": {"type": "any"}}),
@@ -330,6 +335,10 @@ class TestSettings:
         ("config", "field"),
         [
             (RequestConfig(max_tokens=100, thinking=2000), "thinking"),
+            (RequestConfig(thinking=1023), "thinking"),
+            (RequestConfig(thinking=2000, temperature=0.5), "temperature"),
+            (RequestConfig(thinking="adaptive", temperature=0), "temperature"),
+            (RequestConfig(thinking=2000, top_p=0.9), "top_p"),
             (RequestConfig(tool_choice="required", thinking="adaptive"), "tool_choice"),
             (RequestConfig(tool_choice="add", thinking=2000, max_tokens=9000), "tool_choice"),
             (RequestConfig(server_tools=("web_serch",)), "server_tools"),

@@ -10,6 +10,7 @@ from typing import Any
 import openai
 import pytest
 
+from maverick.config import AgentConfig
 from maverick.exceptions import InvalidInputError
 from maverick.model import (
     Document,
@@ -25,6 +26,7 @@ from maverick.model import (
     Thought,
     ToolCall,
 )
+from maverick.providers import connect
 from maverick.providers.openai.client import OpenAIResponsesClient
 from maverick.providers.openai.responses_request import ResponsesEncoder
 from media_files import pdf, png
@@ -319,3 +321,20 @@ async def test_a_conversation_with_everything_in_it_is_taken(server: ResponsesSe
     response = await answered(client, Request(messages, tools=(Add(), Find()), config=config))
 
     assert response.content
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "thinks"),
+    [
+        ("gpt-5.1", None, True),
+        ("o3", None, True),
+        ("gpt-4o", None, False),
+        ("gpt-5.1", "http://127.0.0.1:11434/v1", False),
+    ],
+)
+def test_models_of_openai_that_reason_are_known_to_think(
+    model: str, base_url: str | None, thinks: bool
+) -> None:
+    client = connect(f"openai:{model}", api_key="k", base_url=base_url, settings=AgentConfig())
+
+    assert client.model_info(f"openai:{model}").thinks is thinks

@@ -27,7 +27,7 @@ from maverick.chat.contract import (
 from maverick.chat.database import SessionFactory, owned_session
 from maverick.chat.matching import KNOWN_TASKS
 from maverick.chat.offline import TaskModel
-from maverick.chat.prompt import CHAT_LIMITS, MESSAGE_LENGTH, REMEMBERED_MESSAGES, chat_agent
+from maverick.chat.prompt import CHAT_LIMITS, MESSAGE_LENGTH, REMEMBERED_MESSAGES, chat_agent, room_for_answer
 from maverick.chat.reply import compose, explain, outdated_list, tool_call_record
 from maverick.chat.streaming import FilteredEvents, SentenceFilter
 from maverick.chat.tables import Task, storable
@@ -105,8 +105,8 @@ class AgentRunner:
         self._task_tools = mcp_server.tools(_conversation_id.get)
         self._toolsets = tuple(toolsets)
         client = client or TaskModel()
-        self._max_tokens = request_defaults(client).config.max_tokens or 0
-        self._thinks = model_info(client, model or own_model(client)).thinks
+        info = model_info(client, model or own_model(client))
+        self._max_tokens = room_for_answer(request_defaults(client).config, info)
         self._executor = AgentExecutor(client, journal=journal)
         self._has_tools_by_user = any(toolset.is_per_user for toolset in self._toolsets)
         self._agents: OrderedDict[str | None, AgentDefinition] = OrderedDict()
@@ -227,7 +227,7 @@ class AgentRunner:
             except MaverickError as error:
                 is_complete = False
                 log_failure(logging.WARNING, "mcp_server_left_out", error, {"server": toolset.name})
-        agent = chat_agent(self.model, tools, self.limits, max_tokens=self._max_tokens, thinks=self._thinks)
+        agent = chat_agent(self.model, tools, self.limits, max_tokens=self._max_tokens)
         if is_complete:
             self._agents[whose] = agent
             if len(self._agents) > _MOST_AGENTS:

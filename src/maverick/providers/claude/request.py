@@ -16,6 +16,7 @@ from maverick.exceptions import describe_unknown
 from maverick.misuse import refuse
 from maverick.model import Opaque, Request, RequestConfig, Tool
 from maverick.providers.claude.messages import Conversation
+from maverick.providers.claude.thinking import check_thinking
 from maverick.providers.http.wire_json import HeadCache, add_extra, encode, encode_tools, encoded_conversation
 from maverick.providers.strict_schema import claude_schema
 
@@ -132,12 +133,6 @@ def _limit(request: Request) -> int:
     config = request.config
     limit = config.max_tokens or DEFAULT_MAX_TOKENS
     if type(config.thinking) is int and config.thinking >= limit:
-        if config.max_tokens:
-            refuse(
-                "thinking",
-                f"a budget of {config.thinking} tokens leaves none of max_tokens ({limit}) for the answer. "
-                "Raise max_tokens, or lower the budget.",
-            )
         limit += config.thinking
     return max(limit, _LEAST_SUMMARY_TOKENS) if request.compact else limit
 
@@ -145,6 +140,7 @@ def _limit(request: Request) -> int:
 def _settings(request: Request) -> dict[str, Any]:
     """The settings of a request in the words of the API."""
     config = request.config
+    check_thinking(config)
     thinking: dict[str, Any] | None = None
     if type(config.thinking) is int:
         thinking = {"type": "enabled", "budget_tokens": config.thinking}

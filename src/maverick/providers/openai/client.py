@@ -22,7 +22,7 @@ from maverick.providers.openai.chat_request import ChatEncoder
 from maverick.providers.openai.chat_response import CompletionAccumulator, read_completion
 from maverick.providers.openai.responses_request import LEAST_OUTPUT, ResponsesEncoder
 from maverick.providers.openai.responses_response import ResponseAccumulator, read_response
-from maverick.providers.openai.wire import RequestEncoder
+from maverick.providers.openai.wire import RequestEncoder, reasons
 from maverick.providers.prices import PriceTable, vendor_at
 
 if TYPE_CHECKING:
@@ -109,7 +109,10 @@ class OpenAIClient(HttpClient):
 
     def model_info(self, model: str) -> ModelInfo:
         """What is known of a model. It supports structured output; of other servers' models no more is known."""
-        known = self._prices.find(model.removeprefix(f"{self.provider}:"))
+        name = model.removeprefix(f"{self.provider}:")
+        known = self._prices.find(name)
+        if self._server.is_openai or self._server.is_azure:
+            known = replace(known, thinks=known.thinks or reasons(name))
         if not self._speaks_responses:
             return replace(known, native_output=True)
         return replace(known, native_output=True, native_compaction=True, least_output=LEAST_OUTPUT)
