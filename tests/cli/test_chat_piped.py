@@ -211,6 +211,23 @@ def test_a_model_that_says_nothing_for_people_is_told_as_trouble(
     )
 
 
+@pytest.mark.requirement("002-R9")
+@pytest.mark.parametrize("command", ["chat", "serve", "run", "doctor", "config show"])
+@pytest.mark.parametrize("model", ["claude:", "openai: "])
+def test_a_provider_without_a_model_is_refused_by_every_command(
+    folder: Folder, command: str, model: str
+) -> None:
+    folder.set("ANTHROPIC_API_KEY", CANARY)
+    folder.set("OPENAI_API_KEY", CANARY)
+    folder.set("MAVERICK_AGENT_MODEL", model)
+
+    done = folder.main(*command.split(), *(["-p", "hello"] if command == "run" else []), said="hello\n")
+
+    problem = f"'{model.strip()}' (from MAVERICK_AGENT_MODEL) names no model. Name it after the colon."
+    assert problem in " ".join((done.stdout + done.stderr).split())
+    assert done.returncode == {"doctor": 1, "config show": 0}.get(command, 2)
+
+
 @pytest.mark.parametrize(("budget", "room"), [(4000, 5000), (1024, 2024)])
 def test_a_budget_for_thinking_leaves_room_for_the_words(
     folder: Folder, server: ClaudeServer, budget: int, room: int

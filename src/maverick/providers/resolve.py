@@ -69,7 +69,14 @@ class ResolvedModel(Struct, frozen=True):
         return f"{self.provider}:{self.name}"
 
     def check(self) -> Self:
-        """Refuse a key that is missing though it is needed, or another provider's; the error says what to do."""
+        """Refuse a model without a name, and a key that is missing or another provider's; the error says what to do."""
+        if not self.name.strip() and f"{self.provider}:" in NEED_A_MODEL:
+            source = self.sources["model"]
+            raise ConfigError(
+                f"{self.model!r} (from {source}) names no model. Name it after the colon.",
+                source=source,
+                field="agent.model",
+            )
         self.check_key_owner()
         # Other servers that speak OpenAI's protocol may need no key.
         needs = self.provider == "claude" or (_vendor(self.provider) == "openai" and self.base_url is None)
