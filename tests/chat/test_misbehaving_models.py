@@ -16,7 +16,7 @@ from chat.misbehaviour import SAID, TITLES, Stored, assert_obeys
 from chat.parlour import Parlour
 from maverick import tool
 from maverick.chat import AgentResult, AgentRunner, Database
-from maverick.chat.phrases import ONE_AT_A_TIME, TROUBLE
+from maverick.chat.phrases import ONE_AT_A_TIME, TROUBLE, UNSEEN
 from maverick.exceptions import ToolError
 from maverick.loop import RunConfig
 from maverick.loop.events import ContentChunk
@@ -450,6 +450,147 @@ async def test_a_question_about_the_world_is_answered_beside_what_a_task_tool_di
     assert result.response.endswith("Do you really want to delete 'pay rent'? Reply 'yes delete' to confirm.")
     assert (words in result.response) == kept
     assert "It's deleted" not in result.response
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("so it's gone?", "Yes!"),
+        ("gone?", "Yep, all good."),
+        ("milk is gone then?", "That's right."),
+        ("is that one off now?", "Yes, it is."),
+        ("and the bread?", "Yes, of course."),
+        ("which are done?", "The first two."),
+        ("the milk is done, right?", "Yes!"),
+        ("remind me at 5pm to leave", "Sure, no problem."),
+        ("eggs please", "Okay!"),
+        ("we're out of bread", "Will do!"),
+        ("actually make it Friday", "You got it!"),
+        ("delete the milk", "Sure! Would you like to see your updated list?"),
+        ("delete the milk", "Do you want me to undo that?"),
+        ("what's on my list?", "Nothing! Want to add something?"),
+        ("what's on my list?", "Do you want to see the three open ones or all five?"),
+        ("is the milk on my list?", "Not yet. Shall I add it?"),
+        ("good morning", "Good morning! Ready to tackle your three tasks?"),
+    ],
+)
+async def test_neither_consent_nor_a_question_takes_for_done_what_no_tool_did(
+    message: str, words: str, database: Database
+) -> None:
+    client = ScriptedClient([call("delete_task", task="buy milk"), reply("x"), reply(words)])
+    parlour = Parlour(database, client=client)
+    parlour.add("buy milk")
+    await parlour.say("delete milk")
+
+    result = await parlour.say(message)
+    await parlour.aclose()
+
+    assert UNSEEN in result.response
+    assert parlour.titles() == ["buy milk"]
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("add it", "What shall I call it?"),
+        ("hello?", "Hello! I'm listening."),
+        ("can you order a pizza for me?", "I'm afraid I can't order food."),
+        ("how do I undo things?", "Just say 'undo' and I'll take back the last change."),
+        ("hello", "<think>A greeting.</think>Hello!"),
+    ],
+)
+async def test_what_claims_nothing_is_told_as_it_is(message: str, words: str, database: Database) -> None:
+    parlour = Parlour(database, client=ScriptedClient([reply(words)]))
+
+    result = await parlour.say(message)
+    await parlour.aclose()
+
+    assert (result.success, result.response) == (True, words.rpartition("</think>")[2])
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize(
+    ("message", "words", "kept"),
+    [
+        ("which one should I do first?", "I'd start with 'pay rent', since late fees add up.", True),
+        ("plan my day", "Pay the rent first, then buy milk on the way home.", True),
+        ("which is the most urgent?", "I'd start with 'walk the dog'.", False),
+        ("what should I do today?", "I've moved the rent to Friday.", False),
+        ("what should I do today?", "You have nine tasks left.", False),
+        ("show my list", "I'd start with the rent.", False),
+    ],
+)
+async def test_advice_that_was_asked_for_is_told_beside_the_list(
+    message: str, words: str, kept: bool, database: Database
+) -> None:
+    parlour = Parlour(database, client=ScriptedClient([call("list_tasks"), reply(words)]))
+    parlour.add("buy milk", "pay rent")
+
+    result = await parlour.say(message)
+    await parlour.aclose()
+
+    listed = "1. ☐ buy milk\n2. ☐ pay rent"
+    assert (result.success, result.response) == (True, f"{words}\n{listed}" if kept else listed)
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ("Why was the math book sad? It had too many problems.", True),
+        ("What do you call a cow with no legs? Ground beef.", True),
+        ("I've also deleted the rent.", False),
+        ("The rent has gone.", False),
+    ],
+)
+async def test_a_joke_that_was_asked_for_is_told_beside_what_a_task_tool_did(
+    words: str, kept: bool, database: Database
+) -> None:
+    client = ScriptedClient([call("add_task", title="eggs"), reply(f"Got it! Anything else?\n{words}")])
+    parlour = Parlour(database, client=client)
+    parlour.add("pay rent")
+
+    result = await parlour.say("add eggs and tell me a joke")
+    await parlour.aclose()
+
+    added = "Got it! Added 'eggs' to your list. Anything else?"
+    assert result.response == (f"{words}\n{added}" if kept else added)
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize(
+    ("message", "given", "whole"),
+    [
+        ("what's on my list?", {"about": "milk"}, True),
+        ("show me all my tasks", {"status": "completed"}, True),
+        ("show my tasks about milk", {"about": "milk"}, False),
+    ],
+)
+async def test_whoever_asks_for_the_list_gets_all_of_it(
+    message: str, given: dict[str, Any], whole: bool, database: Database
+) -> None:
+    parlour = Parlour(database, client=ScriptedClient([call("list_tasks", **given), reply("x")]))
+    parlour.add("buy milk", "pay rent")
+
+    result = await parlour.say(message)
+    await parlour.aclose()
+
+    assert ("pay rent" in result.response) == whole
+    assert [record.parameters for record in result.tool_calls] == [given]
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+async def test_a_list_is_shown_after_the_change_that_was_asked_for_behind_it(database: Database) -> None:
+    turn = calls(call("list_tasks"), call("complete_task", task="buy milk"))
+    parlour = Parlour(database, client=ScriptedClient([turn, reply("x")]))
+    parlour.add("buy milk", "pay rent")
+
+    result = await parlour.say("show my list, then complete milk")
+    await parlour.aclose()
+
+    assert result.response == "Great! I've marked 'buy milk' as complete.\n1. ☐ pay rent\n2. ✓ buy milk"
 
 
 @tool

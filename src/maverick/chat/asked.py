@@ -31,7 +31,7 @@ _OF_SELF = re.compile(
     r"|anything|what's|what is) (?:i|we|left|next|for|due|on)\b(?! need))"
 )
 _REMARK = re.compile(
-    r"(?!.*\b(?:please|instead|go$|off|any ?more|rid|need|too(?: please)?$|want|list|tasks?)\b)"
+    r"(?!.*\b(?:please|instead|go$|off|out of|any ?more|rid|need|too(?: please)?$|want|list|tasks?)\b)"
     r"(?:(?:i|i'm|i've|i'd|we|we're|we've|my|our|it|it's|this|he|she|they|today|you're|you are)\b|(?:the )?\w+ (?:is|was|are|were)\b"
     r"|(?:that's|that makes|go on|another one|one more|tell me|keep going|wow|cool|nice|lol|ha+|guess what|never ?mind|wait)\b|(?:and|more)\W*$)"
 )
@@ -43,7 +43,10 @@ _PAST = re.compile(r"\S+(?: \S+)? (?:was|were)\b")
 _CONSENT = re.compile(
     r"(?:(?:oh|well|and|hm+|please)[, ]+)*(?:yes|yep|yeah|yup|sure|ok(?:ay)?|do (?:it|that|so|them)|go ahead|please do|both|all of|that one|the (?:first|second|third|last) one|confirm)\b"
 )
-_NO_QUESTION = re.compile(r"what an? (?!.*(?:\?|\b(?:is|are|means?|does)\b))|(?:who|what|how) are you\W*$")
+_NO_QUESTION = re.compile(
+    r"what an? (?!.*(?:\?|\b(?:is|are|means?|does)\b))|(?:who|what|how) are you\W*$|what's (?:up|new)\W*$|how's it going\b"
+    r"|(?:another|one more|more)\b"
+)
 """Begins an exclamation, or a question that only asks for the assistant's own name."""
 _OF_LIST = re.compile(
     r"\b(?:my|the|your) (?:\w+ ){0,2}(?:list|tasks?|to-?dos?|reminders?|agenda|schedule)\b|\bleft to do\b|\b(?:over)?due\b"
@@ -52,6 +55,20 @@ _OF_LIST = re.compile(
     r"|\bstill (?:there|open|on)\b|\bon it\W*$|^to do\b|\bwhat should i do\b|\w too(?: please)?\W*$"
 )
 """Says of a question that it is about the list."""
+_STATE = re.compile(
+    r"gone|done|deleted|removed|added|saved|there|in|off|away|left|open|late|due|overdue|finished|completed?|high|low|urgent|important|priority"
+    r"|both|all|everything|rid|today|tonight|tomorrow|yesterday|plan|plans|week|busy|free|right|first|last|next|now|then|still|already|more|anything"
+    r"|go|through|really|correct|day|list|task|tasks|\w+day|one's|ones|new|old|two|three|four|five|six|am|was|i'm|it's|so|no|what's"
+)
+"""A word for what was done, or how things stand."""
+_BARE_QUESTION = re.compile(
+    r"(?:(?:and|so|but|what about|how about) )*(?:the |my )?\w+(?: \w+)?(?: too| as well| also)?\W*\?"
+)
+"""A question without a verb, such as "and the bread?"."""
+_WISHES = re.compile(
+    r"(?:have an?|thank|thanks|happy|merry|talk to you|sorry|test|boring|i need a (?:break|rest|hug))\b"
+)
+_OF_YOU = re.compile(r"(?:are|do|can) you (?!sure|done|finished)|seriously\b")
 _IN_GENERAL = re.compile(r"how (?:do|to|can)\b|what(?:'s| is) (?:the best|a)\b")
 _OF_LANGUAGE = re.compile(
     r"\b(?:translat\w+|say|speak|in (?:\w+ish|\w+ese|french|german|greek|italian|latin|russian))\b"
@@ -61,6 +78,29 @@ _BESIDE = re.compile(
     r"((?:what|what's|who|who's|why|how|where|where's|which|is|are|does|tell me|explain)\b[^.!?]*)[.!?\s]*$"
 )
 """A question behind something else."""
+_BESIDE_FIRST = re.compile(
+    r"((?:what|what's|who|who's|why|how|where|where's|which|tell me|explain)\b[^.!?]*?)(?:[.!?;,]|\s+and)\s+"
+    r"(?:(?:and|then|also|please)\s+)*(?:add|delete|remove|mark|complete|move|rename|remind|show|list|put|tick)\b"
+)
+"""A question before something else."""
+_INVENTED = re.compile(
+    r"\b(?:tell|give|write|sing|say|share|know|with)\b[^.!?]*\b(?:jokes?|poem|story|riddle|facts?|recipe|quote|song|haiku|limerick|compliment"
+    r"|pun|rhyme|something (?:nice|funny|motivating|inspiring|encouraging|kind|interesting))\b"
+)
+"""Asks for words that are made up, or known by heart."""
+_ADVICE = re.compile(
+    r"\b(?:which|what) (?:\w+ ){0,3}(?:should|shall|would|could|can|do you (?:think|suggest|recommend))\b"
+    r"|\b(?:which|what)(?: one| task| of \w+)?(?:'s| is| are) (?:the )?(?:\w+ )?(?:quick|easi|hard|most|least|best|urgent|important|fast|short|long)\w*"
+    r"|\b(?:plan|organi[sz]e|group|sort|rank|prioriti[sz]e|summari[sz]e|categori[sz]e) (?:my|the|these|those|them|this)\b"
+    r"|\b(?:advice|suggest\w*|recommend\w*|motivat\w*|help me (?:decide|choose|plan|pick)|where (?:do|should) i (?:start|begin)|can i do"
+    r"|how (?:should|long|would)|tell me (?:which|what|how|why))\b"
+)
+"""Asks what to do about the tasks."""
+_SHOW = re.compile(r"\b(?:show|list|see|display|read)\b(?: me)?(?: \w+){0,2} (?:list|tasks|to-?dos)\b")
+_WHOLE_LIST = re.compile(
+    r"(?:please |can you |could you )*(?:what's|what is|show|list|see|display|read|give)(?: me)?(?: on)?(?: all)?(?: of)?(?: my| the)?"
+    r"(?: whole| full| entire)?(?: to-?do)? (?:list|tasks|to-?dos)(?: please| again| now)*\W*"
+)
 _SHORT = 7
 _SMALL_TALK = (Kind.GREETING, Kind.THANKS, Kind.GOODBYE, Kind.HELP)
 
@@ -98,7 +138,28 @@ class Asked:
     @cached_property
     def wants_list(self) -> bool:
         """Whether it asks to see tasks."""
-        return any(call.tool_name == LIST.name for call in self._meaning.calls)
+        is_read = any(call.tool_name == LIST.name for call in self._meaning.calls)
+        return is_read or _SHOW.search(self._plain) is not None
+
+    @cached_property
+    def wants_whole_list(self) -> bool:
+        """Whether it asks for all tasks, and nothing else."""
+        return _WHOLE_LIST.fullmatch(self._plain) is not None
+
+    @cached_property
+    def wants_invention(self) -> bool:
+        """Whether it asks for words such as a joke, perhaps beside something else."""
+        return _INVENTED.search(self._plain) is not None
+
+    @cached_property
+    def wants_advice(self) -> bool:
+        """Whether it asks what to do about the tasks."""
+        return _ADVICE.search(self._plain) is not None
+
+    @cached_property
+    def titles(self) -> set[str]:
+        """The titles of the open tasks, in small letters."""
+        return {task.title.casefold() for task in self._tasks}
 
     @cached_property
     def expected(self) -> Expected:
@@ -142,9 +203,30 @@ class Asked:
         return bool(is_of_tasks) or (self.expected is Expected.ACTION and not is_english(self._said))
 
     @cached_property
+    def may_be_agreed_to(self) -> bool:
+        """Whether a few words in answer to it say that something was done, or how things stand."""
+        kinds = (*_SMALL_TALK, Kind.DECLINED)
+        is_talk = self._meaning.kind in kinds or is_courtesy(self._plain) or _WISHES.match(self._plain)
+        return (self.expected is Expected.ACTION and not is_talk) or self._is_of_state
+
+    @cached_property
+    def _is_of_state(self) -> bool:
+        """Whether it asks for nothing in the world, and so for what was done, or how things stand: "so it's gone?"."""
+        is_of_others = any(
+            each.match(self._plain.removeprefix("is it")) for each in (_FOR_WORDS, _NO_QUESTION, _OF_YOU)
+        )
+        if is_of_others or self._meaning.kind is Kind.GREETING or not is_question(self._said):
+            return False
+        if _BARE_QUESTION.fullmatch(self._plain):
+            return True
+        words = {*re.findall(r"[\w']+", self._plain)} - SMALL_WORDS
+        return all(_STATE.fullmatch(word) or _singular(word) in self._subjects for word in words)
+
+    @cached_property
     def beside(self) -> set[str]:
         """The words of a question about the world that is asked behind something else."""
-        if (found := _BESIDE.search(self._plain)) is None:
+        found = _BESIDE.search(self._plain) or _BESIDE_FIRST.match(self._plain)
+        if found is None:
             return set()
         other = Asked(found[1], (), self._all)
         is_of_world = other.expected is Expected.ANYTHING and not other.is_about_tasks

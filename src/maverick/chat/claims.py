@@ -7,6 +7,7 @@ judged by what the user's message lets one expect, is kept, and the reply then e
 from __future__ import annotations
 
 import re
+from collections.abc import Set as AbstractSet
 from enum import IntEnum
 
 from maverick.chat.matching import BASE_FORMS
@@ -39,7 +40,7 @@ _CERTAIN = re.compile(
     r"|^(?:i|we)(?: (?:just|already|now|also|then))* (?:brought|cut|dealt|did|got rid|knocked|made|put|set|struck|threw|took|wrote)\b"
     rf"|\b(?:was|were|been|got|gotten|is now|are now|'s now|it's|they're) (?:\w+ly )?(?:just )?{_DONE}\b"
     r"|\b(?:i|we)(?:'ll| will| shall|'m going to| am going to|'m about to| am about to)"
-    r" (?!be\b|ask|find|help|keep|leave|wait|need|try|do my best|gladly|happily|not\b)"
+    r" (?!be\b|ask|find|help|keep|leave|wait|need|try|do my best|gladly|happily|not\b)(?<!' and i'll )(?<!' and i will )"
     rf"|\b(?:i'm|i am|we're|we are) (?:now |currently )?{_DOING}\b|^{_DOING}\b(?!.*\b(?:is|are|can|makes?|helps?|takes?|gives?|works?|feels?)\b)"
     rf"|\bwill (?:now |soon )?be {_DONE}\b"
     r"|\blet me(?! know| try| think| explain| put it)\b|\bsuccess(?:fully|ful)?\b|\ball set\b|\btaken care of\b|\bconsider it\b"
@@ -82,11 +83,23 @@ _COURTESY = frozenset(
 )
 """A short sentence of these words alone says nothing of what was done."""
 _SHORT = 5
-
-_ROUTINE = re.compile(
-    r"\b(?:anything|what|something) (?:else|more)\b|\b(?:can|may) i (?:help|do)\b|^\W*(?:what \w+|\w+ who|\w+)\?$"
+_BRIEF = 6
+_REFUSES = re.compile(
+    r"\b(?:can't|cannot|unable|not able|afraid|sorry|beyond me|i (?:don't|never|only|have no))\b"
 )
-"""A question that asks for nothing, such as "Milk? What milk?"."""
+
+_DETAIL = re.compile(
+    r"\b(?:what|which|when|where|who|whom|how|why)\b|\b(?:do|did) you mean\b|\bis (?:it|that)\b|\b(?:could|can) you\b"
+    r"|\b(?:shall|should|may|can) i\b|\bme to\b|\bor\b"
+)
+"""A question for what is missing, or whether to begin."""
+_ROUTINE = re.compile(
+    r"\b(?:anything|what|something) (?:else|more)\b|\bwhat's next\b|\b(?:can|may) i (?:help|do)\b|^\W*(?:what \w+|\w+ who|\w+)\?$"
+    r"|\b(?:updated|remaining|undo (?:it|that|this)|restore|since|now that|empty|again|back|too|as well|the next one|new list|what's left|open ones|the (?:rest|last|other|same)|your first)\b"
+    r"|\b(?:two|three|four|five|\d+) (?:\w+ )?(?:ones|tasks|of)\b"
+)
+"""A question that asks for nothing, such as "Milk? What milk?", or takes something for done, or for known."""
+_ANSWERS = re.compile(r"(?:^|[.!?…]\s+)(?:yes|yep|yeah|yup|no|nope|nothing|none|not yet|done|both|already)\b")
 _PRIVATE = re.compile(
     r"\byour (?:data|list|tasks)\b.*\b(?:private|nobody else|no one else|on this (?:computer|machine|device)"
     r"|only (?:shown|visible|seen|you can)|only to you)\b"
@@ -142,7 +155,7 @@ _DEED = re.compile(
 _PLANS = re.compile(
     rf"\b(?:your|the|this|that|no|any|all|{_NUMBER}|more|fewer|less|new|next|free) (?:\w+ )?(?:tasks?|to-?dos?|items?|reminders?|entr(?:y|ies)|lists?|chores?|plate|schedule|calendar"
     r"|agenda|week|deadlines?|appointments?|pile)\b|\b(?:overdue|priority|pencilled|scheduled)\b"
-    r"|\byour (?:\w*day|evening) is\b|\b(?:waiting for|awaits?|behind) you\b"
+    r"|\bnothing (?:\w+ )?(?:urgent|due|planned|overdue|pending|on|for)\b|\byour (?:\w*day|evening) is\b|\b(?:waiting for|awaits?|behind) you\b"
     r"|\byou(?:'ll find| own|(?:'ve| have)(?: got)? (?:no|nothing|\d|two|three|four|five|six|seven)|'re (?:all|down|free))\b"
     r"|\b(?:nothing|nada|zilch|zip|none|only|just|everything|all)\b.*\b(?:left|pending|remains?|remaining|outstanding|to do|agenda|as it was)\b"
 )
@@ -202,8 +215,17 @@ def is_claim(sentence: str, *, elsewhere: bool = False, expected: Expected = Exp
 
 
 def asks_back(text: str) -> bool:
-    """Whether a text asks the user for something; "anything else?" does not."""
-    return any(not _ROUTINE.search(question) for question in re.findall(r"[^.!?…]*\?", text.casefold()))
+    """Whether a text only asks the user for something; "anything else?" does not, nor does what answers first."""
+    said = text.casefold()
+    questions = re.findall(r"[^.!?…]*\?", said)
+    seeks = [each for each in questions if _DETAIL.search(each) and not _ROUTINE.search(each)]
+    return bool(seeks) and not _ANSWERS.search(said)
+
+
+def agrees(text: str) -> bool:
+    """Whether a text is a few words of consent, or an answer so short: "Sure, no problem.", "The first two."."""
+    said = re.sub(r"[^.!?…]*\?", "", normalized(text).casefold().replace("’", "'"))
+    return len(said.split()) <= _BRIEF and not _REFUSES.search(said)
 
 
 def is_statement(sentence: str, *, of_task: bool = False) -> bool:
@@ -223,7 +245,7 @@ def may_report(sentence: str, expected: Expected, *, any_language: bool = False)
     """
     plain = _HARMLESS.sub("well", _QUOTED.sub("''", _plain(sentence)))
     if plain.endswith("?") or is_courtesy(plain):
-        return False
+        return plain.endswith("?") and tells_plans(sentence) and not _ASKS.search(plain)
     if _DEED.search(plain):
         return True
     if not any_language and not is_english(_QUOTED.sub("''", sentence), expected):
@@ -231,6 +253,13 @@ def may_report(sentence: str, expected: Expected, *, any_language: bool = False)
     if expected is not Expected.ANYTHING and not _FEELING.match(plain) and tells_event(plain):
         return True
     return tells_plans(sentence) and (expected is not Expected.ANYTHING or _YOURS.search(plain) is not None)
+
+
+def is_advice(sentence: str, titles: AbstractSet[str]) -> bool:
+    """Whether a sentence may advise about tasks that were just listed: it tells nothing new, and quotes no other title."""
+    quoted = {each.strip("'‘’\"“”").casefold() for each in _QUOTED.findall(sentence)}
+    tells = tells_event(sentence) or tells_plans(sentence) or _DEED.search(_plain(sentence))
+    return quoted <= titles and not tells
 
 
 def tells_plans(sentence: str) -> bool:

@@ -24,6 +24,8 @@ from maverick.loop.result import ToolOutcome, ToolRecord
 from maverick.model.untrusted import unmarked
 
 _NO_ERRORS = frozenset(("declined", "nothing_to_undo"))
+_WHOLE: tuple[dict[str, Any], ...] = ({}, {"status": "open"}, {"status": "all"})
+"""How a model may ask for the list."""
 _LIMITS = frozenset(
     (
         TerminateReason.MAX_TOOL_CALLS,
@@ -57,13 +59,16 @@ class _Outcome:
         return data
 
 
-def outdated_list(calls: Sequence[ToolCallRecord]) -> ToolCallRecord | None:
-    """The last call for a list, if tasks were changed after it."""
+def unfit_list(calls: Sequence[ToolCallRecord], *, wants_whole: bool) -> ToolCallRecord | None:
+    """The last call for a list, if tasks were changed after it, or if it is a part of what was asked for."""
     outcomes = [outcome for call in calls if (outcome := _outcome(call)) is not None]
     lists = [place for place, outcome in enumerate(outcomes) if outcome.kind is _Kind.LIST]
-    if not lists or not any(outcome.kind is _Kind.DONE for outcome in outcomes[lists[-1] :]):
+    if not lists:
         return None
-    return outcomes[lists[-1]].call
+    last = outcomes[lists[-1]].call
+    is_old = any(outcome.kind is _Kind.DONE for outcome in outcomes[lists[-1] :])
+    is_part = wants_whole and len(lists) == 1 and last.parameters not in _WHOLE
+    return last if is_old or is_part else None
 
 
 def compose(
@@ -71,9 +76,11 @@ def compose(
 ) -> AgentResult:
     """The reply when the agent has finished, from its tool calls and what was sent of the model's words.
 
-    ``latest`` is the list as it is now, where the user asked for one before a change.
+    ``latest`` is the list as it is now, where the user asked for one before a change, or for more than the model did.
     """
-    outcomes = _standing(calls if latest is None else [*calls, latest])
+    outcomes = _standing(
+        calls if latest is None else [*(c for c in calls if c.tool_name != LIST.name), latest]
+    )
     trouble = phrases.TROUBLE if text.failed else ""
     if outcomes or trouble:
         errors = [outcome.sentence for outcome in outcomes if outcome.kind is _Kind.ERROR] + [trouble]

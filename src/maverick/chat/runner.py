@@ -25,11 +25,12 @@ from maverick.chat.contract import (
     ToolCallRecord,
 )
 from maverick.chat.database import SessionFactory, owned_session
+from maverick.chat.filtered_events import FilteredEvents
 from maverick.chat.matching import KNOWN_TASKS
 from maverick.chat.offline import TaskModel
 from maverick.chat.prompt import CHAT_LIMITS, MESSAGE_LENGTH, REMEMBERED_MESSAGES, chat_agent, room_for_answer
-from maverick.chat.reply import compose, explain, outdated_list, tool_call_record
-from maverick.chat.streaming import FilteredEvents, SentenceFilter
+from maverick.chat.reply import compose, explain, tool_call_record, unfit_list
+from maverick.chat.streaming import SentenceFilter
 from maverick.chat.tables import Task, storable
 from maverick.chat.task_session import Caller
 from maverick.chat.tasks import TaskStore
@@ -302,11 +303,12 @@ class AgentRunner:
     async def _listed_again(
         self, calls: Sequence[ToolCallRecord], text: SentenceFilter, user_id: str
     ) -> ToolCallRecord | None:
-        """The list that the user asked for, as it is after what was done since the model looked at it."""
-        before = outdated_list(calls)
+        """The list that the user asked for: all of it, and as it is after what was done since the model looked at it."""
+        before = unfit_list(calls, wants_whole=text.wants_whole_list)
         if before is None or not text.wants_list:
             return None
-        result = await self._server.call(before.tool_name, before.parameters, Caller(user_id, ""))
+        parameters = {} if text.wants_whole_list else before.parameters
+        result = await self._server.call(before.tool_name, parameters, Caller(user_id, ""))
         return replace(before, result=result)
 
     def _check_message(self, context: AgentContext, message: str, request: str | None) -> None:

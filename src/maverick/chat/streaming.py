@@ -6,21 +6,21 @@ leave the rest for what the tools did.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from typing import Any
-
-from msgspec.structs import replace
+import re
+from collections.abc import Sequence
 
 from maverick.chat.asked import Asked
 from maverick.chat.claims import (
     Expected,
+    agrees,
     asks_back,
+    is_advice,
     is_claim,
     is_english,
     is_statement,
     is_talk,
     may_report,
+    tells_event,
     tells_plans,
 )
 from maverick.chat.matching import meaningful
@@ -28,10 +28,9 @@ from maverick.chat.phrases import DECLINED, NOTHING_DONE, RESPONSE_LENGTH, UNSEE
 from maverick.chat.plain_words import words_of
 from maverick.chat.sentences import readable, split_off, unmarked, visible
 from maverick.chat.tables import Task
-from maverick.chat.task_tools import TASK_TOOL_NAMES
-from maverick.loop import ToolOutcome, events
-from maverick.model import Message, ToolCall
-from maverick.runtime.event_log import Listener
+from maverick.chat.task_tools import LIST
+from maverick.loop import ToolOutcome
+from maverick.model import Message
 
 _LEAD = RESPONSE_LENGTH // 2
 """How much is sent before it is known whether the turn ends with these words or with tool calls."""
@@ -42,6 +41,14 @@ _LONGEST = 2 * RESPONSE_LENGTH
 _MORE = " …"
 _LOOKED_UP = ""
 """Stands for the tools that only look something up: one of them makes up for another."""
+_THINKS = "<think"
+_THOUGHT = re.compile(rf"{_THINKS}(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+"""Thinking that some models put among their words."""
+_ECHO = re.compile(
+    r"\W*(?:got it|done|sure|okay|ok|great|perfect|will do|all set|all done|there you go|anything else)\W*",
+    re.IGNORECASE,
+)
+"""Says what the task tool's own message says."""
 _DIVIDER = "~~~"
 """Begins and ends code; a single one only divides the text."""
 
@@ -62,6 +69,7 @@ class SentenceFilter:
         self._asked = Asked(said, history, tasks)
         self._theirs = words_of(said)
         self._tasks_called = False
+        self._tasks_acted = False
         self._others_called = False
         self._acted_elsewhere = False
         self._not_done: dict[str, ToolOutcome] = {}
@@ -92,6 +100,8 @@ class SentenceFilter:
 
     def _is_untold(self, words: str) -> bool:
         """Whether a sentence says what no tool has told the model, though one would have had to."""
+        if self._tasks_called and self._adds_words:
+            return False
         names = self._asked.names_task(words)
         is_answer = self._tasks_called and bool(self._asked.beside) and not names
         if is_answer or not is_statement(words, of_task=names):
@@ -115,8 +125,8 @@ class SentenceFilter:
     def feed(self, text: str) -> str:
         """Take in more of the model's words; returns those that can be sent by now."""
         self._received += text
-        self._buffer += visible(text)
-        if self.is_held:
+        self._buffer = _THOUGHT.sub("", self._buffer + visible(text))
+        if self.is_held or _THINKS in self._buffer:
             return ""
         while not self._is_full and (found := split_off(self._buffer[:_LONGEST])) is not None:
             self._consider(found)
@@ -134,9 +144,10 @@ class SentenceFilter:
         """The model calls tools: words that were not sent by then are dropped."""
         self._begin()
 
-    def task_tool_ran(self) -> None:
+    def task_tool_ran(self, name: str) -> None:
         """A task tool has run, whose own message says what it did."""
         self._tasks_called = True
+        self._tasks_acted |= name != LIST.name
 
     def other_tool_ran(self, name: str, about: str, outcome: ToolOutcome, *, acts: bool) -> None:
         """Another tool was called: one that only looks something up, or one that ``acts``.
@@ -170,12 +181,13 @@ class SentenceFilter:
             self._fence = ""
             for separator, sentence in self._after_divider:
                 self._offer(separator, self._words_of(sentence))
-        if self._introduction and not self._introduction.endswith(":") and not self._is_over:
+        is_echo = self._tasks_called and _ECHO.fullmatch(self._introduction)
+        if self._introduction and not (self._introduction.endswith(":") or self._is_over or is_echo):
             self._ready.append(self._introduction)
         is_called = self._tasks_called or self._acted_elsewhere
-        self.is_doubtful |= (
-            not is_called and self._asked.needs_list and not asks_back(self.text + "".join(self._ready))
-        )
+        reply = self.text + "".join(self._ready)
+        if not is_called and not asks_back(reply):
+            self.is_doubtful |= self._asked.needs_list or (self._asked.may_be_agreed_to and agrees(reply))
         self._send(RESPONSE_LENGTH - len(self.disclaimer), last=True)
 
     @property
@@ -187,6 +199,11 @@ class SentenceFilter:
     def wants_list(self) -> bool:
         """Whether the user asked to see tasks."""
         return self._asked.wants_list
+
+    @property
+    def wants_whole_list(self) -> bool:
+        """Whether the user asked to see all tasks, and nothing else."""
+        return self._asked.wants_whole_list
 
     @property
     def disclaimer(self) -> str:
@@ -202,7 +219,7 @@ class SentenceFilter:
         if not sentence.strip():
             self._separator = "\n" if "\n" in (separator, self._separator) else separator
             return
-        if self._is_over or (self._tasks_called and not self._of_others):
+        if self._is_over or (self._tasks_called and not (self._of_others or self._adds_words)):
             return
         elsewhere = self._acted_elsewhere and not self._asked.names_task(sentence)
         if is_claim(sentence, elsewhere=elsewhere, expected=self._asked.expected):
@@ -238,6 +255,10 @@ class SentenceFilter:
 
     def _doubted(self, words: str) -> str:
         """The sentence, unless it may contradict what a task tool has said, beside which only what other tools did is told."""
+        if self._adds_words and (self._tasks_called or self._asked.wants_invention):
+            is_added = self._is_added(words)
+            if is_added or self._tasks_called:
+                return words if is_added else ""
         is_report = self._may_report(words)
         is_of_others = not self._of_others.isdisjoint(meaningful(words))
         is_of_world = self._asks_the_world or self._asked.expected is Expected.TALK
@@ -252,8 +273,22 @@ class SentenceFilter:
         return words
 
     @property
+    def _adds_words(self) -> bool:
+        """Whether the user wants words of the model's own beside what a task tool says: a joke, or advice on a list."""
+        return self._asked.wants_invention or (self._asked.wants_advice and not self._tasks_acted)
+
+    def _is_added(self, words: str) -> bool:
+        if _ECHO.fullmatch(words):
+            return False
+        if not self._asked.wants_invention:
+            return is_advice(words, self._asked.titles)
+        is_of_task = self._asked.names_task(words) and tells_event(words)
+        return not (is_of_task or may_report(words, Expected.ANYTHING))
+
+    @property
     def _asks_the_world(self) -> bool:
-        return self._asked.expected is Expected.ANYTHING or bool(self._asked.beside)
+        is_beside = bool(self._asked.beside) or self._asked.wants_invention
+        return self._asked.expected is Expected.ANYTHING or is_beside
 
     def _offer(self, separator: str, words: str) -> None:
         if not words:
@@ -284,83 +319,3 @@ def _shortened(text: str, most: int) -> str:
     room = text.strip()[: most - 1]
     cut = room.rfind(" ")
     return f"{room[: cut if cut > 0 else len(room)].rstrip()}…"
-
-
-class FilteredEvents:
-    """Passes the events of a run on, with the filtered text in place of the model's.
-
-    Args:
-        text: The filter.
-        pure: The tools that change nothing.
-        listener: Receives the events, if anyone follows.
-        filtered: Whether it receives only the words that the user gets, or all of the model's.
-    """
-
-    def __init__(
-        self,
-        text: SentenceFilter,
-        pure: AbstractSet[str],
-        listener: Listener | None,
-        *,
-        filtered: bool = True,
-    ) -> None:
-        self._text = text
-        self._pure = pure
-        self._listener = listener if filtered else None
-        self._observer = None if filtered else listener
-        self._sent = ""
-        self._calls: dict[str, ToolCall] = {}
-        self._end: events.RunEnd | None = None
-
-    def put(self, event: events.AgentActivityEvent) -> None:
-        """Take in an event of the run."""
-        if self._observer is not None:
-            self._observer(event)
-        if len(event.agent) == 1:
-            match event:
-                case events.ContentChunk(content=content):
-                    self._send(event, self._text.feed(content))
-                    return
-                case events.RunEnd():  # the rest of the reply comes before it
-                    self._end = event
-                    return
-                case events.RunResumed():
-                    self._text.is_held = True
-                case events.RetryScheduled():
-                    self._text.start_over()
-                case events.ToolCallStart(tool_call=call):
-                    self._calls[call.id] = call
-                    self._text.drop_unsent()
-                case events.ToolCallEnd(tool_call_id=call_id, outcome=outcome, result=result) if (
-                    ended := self._calls.get(call_id)
-                ) is not None:
-                    self.tool_ran(ended.tool_name, ended.arguments, result, outcome)
-        self._pass_on(event)
-
-    def tool_ran(self, name: str, arguments: Mapping[str, Any], result: str, outcome: ToolOutcome) -> None:
-        """Take in that a tool was called, perhaps before the run was resumed here."""
-        if name not in TASK_TOOL_NAMES:
-            about = " ".join([name, *map(str, arguments.values()), result])
-            self._text.other_tool_ran(name, about, outcome, acts=name not in self._pure)
-        elif outcome is not ToolOutcome.DENIED:
-            self._text.task_tool_ran()
-
-    def finish(self, response: str) -> None:
-        """Send the rest of the reply, and the end of the run."""
-        if self._end is None:
-            return
-        end, rest = self._end, response.removeprefix(self._sent)
-        chunk = events.ContentChunk(
-            run_id=end.run_id, trace_id=end.trace_id, at=end.at, agent=end.agent, content=rest
-        )
-        self._send(chunk, rest)
-        self._pass_on(end)
-
-    def _send(self, event: events.ContentChunk, words: str) -> None:
-        if words:
-            self._sent += words
-            self._pass_on(replace(event, content=words))
-
-    def _pass_on(self, event: events.AgentActivityEvent) -> None:
-        if self._listener is not None:
-            self._listener(event)

@@ -13,9 +13,9 @@ from pydantic_core import to_jsonable_python
 
 from maverick.agents.conversations import result_so_far
 from maverick.chat import AgentRunner, AnswerTimeoutError
+from maverick.chat.filtered_events import FilteredEvents
 from maverick.chat.reply import tool_call_record
 from maverick.chat.runner import pure_tools, text_history
-from maverick.chat.streaming import FilteredEvents
 from maverick.chat.tables import TASKS_AGENT, storable
 from maverick.exceptions import (
     AgentError,
