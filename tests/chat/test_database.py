@@ -132,7 +132,7 @@ def test_what_was_not_finished_has_not_happened(any_database: Database) -> None:
         assert session.get(Task, 1) is None
 
 
-def test_conversations_are_listed_renamed_exported_and_deleted(any_database: Database) -> None:
+def test_conversations_are_listed_renamed_and_deleted(any_database: Database) -> None:
     record = ToolCallRecord("add_task", {"title": "x"}, {"success": True, "data": {}}, 3)
     with owned_session(any_database.session, "ana", writes=True) as session:
         store = ConversationStore(session, "ana")
@@ -143,18 +143,13 @@ def test_conversations_are_listed_renamed_exported_and_deleted(any_database: Dat
     with owned_session(any_database.session, "bob", writes=True) as session:
         others = ConversationStore(session, "bob")
         assert (others.get("one"), others.newest(), others.history("one")) == (None, [], [])
-        assert (others.rename("one", "mine"), others.delete("one"), others.export("one")) == (
-            None,
-            False,
-            None,
-        )
+        assert (others.rename("one", "mine"), others.delete("one")) == (None, False)
     with owned_session(any_database.session, "ana", writes=True) as session:
         store = ConversationStore(session, "ana")
         assert [each.title for each in store.newest()] == ["hello", "Shopping"]
-        exported = store.export("one")
-        assert exported is not None
-        assert [said["content"] for said in exported["messages"]] == ["add x", "Got it!"]
-        assert exported["messages"][1]["tool_calls"][0]["parameters"] == {"title": "x"}
+        history = store.history("one")
+        assert [said["content"] for said in history] == ["add x", "Got it!"]
+        assert history[1]["tool_calls"][0]["parameters"] == {"title": "x"}
         assert [said["content"] for said in store.recall("one", 1)] == ["Got it!"]
         assert store.delete("one")
         assert (store.get("one"), store.messages("one"), store.tool_calls("one")) == (None, [], {})

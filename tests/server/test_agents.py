@@ -29,7 +29,7 @@ from maverick import (
 from maverick.model import LLMClient, Role
 from maverick.server import ServedAgent
 from maverick.testing import ScriptedClient, call, reply
-from server.chat_server import ChatServer, Person
+from server.chat_server import ChatServer, Person, SlowModel
 
 SENT: list[tuple[str, str | None]] = []
 
@@ -527,3 +527,40 @@ async def test_a_model_is_chosen_of_those_that_the_agent_offers_and_stays_chosen
     ]
     assert (refused.status, refused.code) == (422, "unknown_model")
     assert kept["model"] == "claude:small"
+
+
+@pytest.mark.requirement("SERVER-AGENTS", "SERVER-CONVERSATIONS")
+@pytest.mark.parametrize("ends", ["restarted", "stopped"])
+async def test_what_is_said_to_an_answer_is_kept_in_its_place_whatever_becomes_of_the_answer(
+    tmp_path: Path, ends: str
+) -> None:
+    guide = define_agent("guide", "You guide.")
+    slow = SlowModel("To Brest.")
+    async with serving(tmp_path, slow, agents=(guide,)) as server:
+        ana = server.person("ana")
+        following = ana.follow("Where to?")
+        begun = (await anext(following)).data
+        await slow.asked()
+        path = f"/api/conversations/{begun['conversation_id']}"
+        run = f"/api/runs/{begun['run_id']}"
+        said = await ana.post(f"{run}/say", {"message": "Leave out Brest."})
+        queued = (await ana.get(path))["queued"]
+        if ends == "stopped":
+            await ana.post(f"{run}/stop")
+    client = ScriptedClient([reply("Nantes, then."), reply("By train.")])
+    async with serving(tmp_path, client, agents=(guide,)) as server:
+        ana = server.person("ana")
+        events = [event async for event in ana.events("GET", f"{run}/events")]
+        kept = await ana.get(path)
+        exported = await ana.get(f"{path}/export?format=markdown")
+        await ana.say("How?", begun["conversation_id"])
+
+    assert (said.status, queued, kept["queued"]) == (204, ["Leave out Brest."], [])
+    parts = [(part["type"], part["text"]) for part in kept["messages"][-1]["parts"]]
+    assert "**You, meanwhile:** Leave out Brest." in exported.body
+    assert [message.content for message in client.requests[-1].messages].count("Leave out Brest.") == 1
+    if ends == "stopped":
+        assert (parts, events[-1].data["status"]) == ([("said", "Leave out Brest.")], "stopped")
+    else:
+        assert parts == [("said", "Leave out Brest."), ("text", "Nantes, then.")]
+        assert "restarted" in events[1].data["text"]

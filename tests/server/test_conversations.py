@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+
 import pytest
 
 from server.chat_server import ChatServer, Person
@@ -58,9 +60,27 @@ async def test_a_conversation_is_exported_as_a_file(ana: Person) -> None:
 
     exported = await ana.get(f"/api/conversations/{answer['conversation_id']}/export")
 
-    assert exported.headers["Content-Disposition"] == 'attachment; filename="conversation.json"'
+    assert 'attachment; filename="Add task buy milk.json"' in exported.headers["Content-Disposition"]
     assert [message["role"] for message in exported["messages"]] == ["user", "assistant"]
     assert exported["messages"][1]["tool_calls"][0]["tool_name"] == "add_task"
+
+
+@pytest.mark.requirement("SERVER-CONVERSATIONS")
+async def test_a_conversation_is_exported_for_people_with_the_names_of_its_attachments(ana: Person) -> None:
+    sent = {"name": "plan.txt", "data": b64encode(b"milk").decode()}
+    answer = await ana.post("/api/chat", {"message": "Add task buy milk", "attachments": [sent]})
+    path = f"/api/conversations/{answer['conversation_id']}"
+    await ana.ask("PATCH", path, {"title": "Café: a/b"})
+
+    exported = await ana.get(f"{path}/export?format=markdown")
+
+    assert exported.headers["Content-Disposition"].startswith('attachment; filename="Caf a b.md"; filename*=')
+    assert "Caf%C3%A9%20a%20b.md" in exported.headers["Content-Disposition"]
+    assert exported.body.startswith(
+        "# Café: a/b\n\n## You\n\nAdd task buy milk\n\n*Attached: plan.txt*\n\n## tasks\n"
+    )
+    assert "**add_task**" in exported.body
+    assert answer["response"] in exported.body
 
 
 @pytest.mark.requirement("SERVER-CONVERSATIONS")

@@ -362,18 +362,6 @@ class ConversationStore:
         """Write down what the agent said, and the tools it called for it."""
         return self._save(conversation_id, "assistant", content, tool_calls)
 
-    def export(self, conversation_id: str) -> dict[str, Any] | None:
-        """A whole conversation as JSON values, if the user has it."""
-        conversation = self.get(conversation_id)
-        if conversation is None:
-            return None
-        shown = conversation.model_dump(
-            include={"id", "title", "agent", "created_at", "updated_at"}, mode="json"
-        )
-        history = self.history(conversation_id)
-        messages = [{**said, "timestamp": said["timestamp"].isoformat()} for said in history]
-        return {**shown, "messages": messages}
-
     def _save(
         self, conversation_id: str, role: str, content: str, calls: Iterable[ToolCallRecord] = ()
     ) -> int:

@@ -29,6 +29,9 @@ from maverick.server.middleware import ServerMetrics
 from maverick.tools.threads import run_in_thread
 
 _GONE = "This server does not have the agent of this conversation any more. Please start a new one."
+_INTERRUPTED = (
+    "The server was restarted while this was being answered. What was not complete is answered again."
+)
 _LOOK_AGAIN = 1.0
 """Seconds between two checks for requests to stop, or for an answer of another process."""
 _GRACE = 10.0
@@ -162,16 +165,18 @@ class LocalAnswers(AnswerService):
                 if not is_left and not await self.is_made(job):
                     begun = (answer.log.last_id, later_event(job.asked_at), record.last_event)
                     answer.log.last_id = max(begun)
-                    return await self._make(answer, job)
+                    return await self._make(answer, job, again=not job.goes_on)
                 await asyncio.sleep(_LOOK_AGAIN)
         except MaverickError as error:
             log_failure(logging.WARNING, "answer_not_found_again", error, {"run_id": answer.run_id})
             answer.fail()
 
-    async def _make(self, answer: Answer, job: AnswerJob) -> None:
+    async def _make(self, answer: Answer, job: AnswerJob, *, again: bool = False) -> None:
         log = answer.log
         log.last_id = max(log.last_id, job.record.last_event)
         answer.begin(goes_on=job.goes_on)
+        if again:
+            log.append(EventName.NOTE, {"text": _INTERRUPTED})
 
         def publish(event: AgentActivityEvent) -> None:
             if (streamed := stream_event(event)) is not None:

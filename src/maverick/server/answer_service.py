@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from maverick.agents.conversations import unheard_by
 from maverick.chat.conversations import ConversationBusyError
 from maverick.exceptions import InvalidInputError, RunNotFoundError
 from maverick.loop.events import AgentActivityEvent, RunEnd, ToolCallEnd
@@ -167,6 +168,11 @@ class AnswerService(ABC):
         except RunNotFoundError as error:  # it has not begun, or is the task chat's
             message = "This answer hears nothing now. Send a message when it is there."
             raise RequestRefusedError(409, "not_listening", message) from error
+
+    async def queued(self, run_id: str) -> list[str]:
+        """What was said to an answer of the user in progress that its agent has not heard yet."""
+        journal = self._store.agents.journal
+        return [] if journal is None else [said.content for said in await unheard_by(journal, run_id)]
 
     async def stop_in(self, user_id: str, conversation_id: str) -> None:
         """Stop the answers in a conversation that this process knows, or that wait, and wait for their end.

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 import msgspec
 from pydantic_core import to_jsonable_python
 
-from maverick.agents.conversations import result_so_far
+from maverick.agents.conversations import result_so_far, unheard_by
 from maverick.chat import AgentRunner, AnswerTimeoutError
 from maverick.chat.filtered_events import FilteredEvents
 from maverick.chat.reply import tool_call_record
@@ -33,6 +33,7 @@ from maverick.loop.result import AgentResult, ToolOutcome
 from maverick.model import Message, Role, Text, Thought, ToolCall
 from maverick.runtime import AbortSignal, AgentExecutor
 from maverick.runtime.event_log import Listener, log_failure
+from maverick.runtime.replay import load_beginning
 from maverick.server.answer import AnswerJob, AnswerStatus, Reply
 from maverick.server.errors import log_in_full, reason_of
 from maverick.server.served_agent import ServedAgent
@@ -209,18 +210,35 @@ class AgentAnswerer:
         )
         if result.terminate_reason is TerminateReason.AWAITING_APPROVAL:
             asked = await pending_approval(self._journal, job.run_id)
+            waiting = await self._reply(job.run_id, AnswerStatus.WAITING, result)
             if asked is None:
-                return _reply(AnswerStatus.WAITING, result)
+                return waiting
             may_be_user = await may_decide(executor, asked, job.user_id)
             shown = in_order(self.agent.definition, asked)
-            return replace(_reply(AnswerStatus.WAITING, result), approval=shown, may_decide=may_be_user)
+            return replace(waiting, approval=shown, may_decide=may_be_user)
         if result.success:
             output = None if definition.output_config is None else to_jsonable_python(result.output)
-            return replace(_reply(AnswerStatus.COMPLETE, result), output=output)
+            return replace(await self._reply(job.run_id, AnswerStatus.COMPLETE, result), output=output)
         if signal.aborted:
-            return _reply(AnswerStatus.STOPPED, result)
+            return await self._reply(job.run_id, AnswerStatus.STOPPED, result)
         log_in_full("answer_failed", result.errors[0], run_id=job.run_id)
-        return _reply(AnswerStatus.FAILED, result, reason_of(result.errors[0]))
+        return await self._reply(job.run_id, AnswerStatus.FAILED, result, reason_of(result.errors[0]))
+
+    async def _reply(
+        self, run_id: str, status: AnswerStatus, result: AgentResult[Any], reason: str = ""
+    ) -> Reply:
+        """The answer of a run, with what its user said to it, heard or not: an answer that waits hears it later."""
+        head = (await load_beginning(self._journal, run_id)).head
+        is_over = status is not AnswerStatus.WAITING
+        unheard = await unheard_by(self._journal, run_id) if is_over else []
+        return Reply(
+            status=status,
+            response=result.raw_content,
+            tool_calls=[tool_call_record(call, call.result) for call in result.tool_calls],
+            reason=reason,
+            parts=_parts(result, [*result.new_messages[head:], *unheard]),
+            cost_usd=result.usage.total_cost_usd or 0.0,
+        )
 
     async def _cut_off(self, run_id: str) -> Reply:
         """The answer of a run that cannot continue, since its agent has changed: what was said and done until then."""
@@ -231,37 +249,25 @@ class AgentAnswerer:
             return Reply(status=AnswerStatus.FAILED, response="", reason=_CHANGED.format(done=""))
         done = dict.fromkeys(c.tool_name for c in result.tool_calls if c.outcome is ToolOutcome.FINISHED)
         kept = f"What it had done until then is kept: {', '.join(done)}. " if done else ""
-        return _reply(AnswerStatus.FAILED, result, _CHANGED.format(done=kept))
+        return await self._reply(run_id, AnswerStatus.FAILED, result, _CHANGED.format(done=kept))
 
     async def _earlier(self, job: AnswerJob) -> Sequence[Message]:
         """What was said and done before: of the last run, or as it was shown if that run is not there any more."""
         if job.earlier_run is not None:
             try:
-                return (await result_so_far(self._journal, job.earlier_run)).messages
+                result = await result_so_far(self._journal, job.earlier_run)
+                return [*result.messages, *await unheard_by(self._journal, job.earlier_run)]
             except MaverickError as error:
                 ids = {"run_id": job.record.run_id, "earlier": job.earlier_run}
                 log_failure(logging.WARNING, "earlier_run_not_read", error, ids)
         return text_history(job.context)
 
 
-def _reply(status: AnswerStatus, result: AgentResult[Any], reason: str = "") -> Reply:
-    return Reply(
-        status=status,
-        response=result.raw_content,
-        tool_calls=[tool_call_record(call, call.result) for call in result.tool_calls],
-        reason=reason,
-        parts=_parts(result),
-        cost_usd=result.usage.total_cost_usd or 0.0,
-    )
-
-
-def _parts(result: AgentResult[Any]) -> list[dict[str, Any]] | None:
+def _parts(result: AgentResult[Any], added: Sequence[Message]) -> list[dict[str, Any]] | None:
     """What a run said, thought, heard and called, in order; ``None`` if it only said something."""
-    added = result.new_messages
-    begun = next((at for at, message in enumerate(added) if message.role is Role.ASSISTANT), len(added))
     numbers = {record.call_id: number for number, record in enumerate(result.tool_calls)}
     parts: list[dict[str, Any]] = []
-    for message in added[begun:]:
+    for message in added:
         for part in message.parts:
             match part:
                 case Text(text=text) if text.strip() and message.role is not Role.TOOL_RESULT:

@@ -226,6 +226,8 @@ async def test_an_agent_hears_on_its_next_turn_what_is_written_while_it_works(
         async with window.page.expect_response("**/say"):
             await window.say("Leave out Brest.")
         await expect(window.page.locator(".queued")).to_contain_text("Leave out Brest.")
+        await window.page.reload()
+        await expect(window.page.locator(".queued")).to_contain_text("Leave out Brest.")
         go_on.set()
         await expect(window.answers.last).to_contain_text("Leave out Brest.")
         await expect(window.page.locator(".queued")).to_have_count(0)

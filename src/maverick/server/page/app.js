@@ -352,6 +352,8 @@ for (const side of ["conversations", "tasks"]) {
 on("shade", "click", closeSides);
 document.addEventListener("keydown", hearKey);
 document.addEventListener("visibilitychange", watch);
+addEventListener("pagehide", () => transcript.leave()); // what is queued here alone becomes a draft
+addEventListener("pageshow", (event) => event.persisted && location.reload());
 addEventListener("hashchange", () => (location.hash.startsWith("#token=") ? start() : openFromAddress()));
 
 start();

@@ -74,7 +74,7 @@ export class ConversationList {
     const more = iconButton("more", `More for ${title}`, () =>
       menu(more, [
         { label: "Rename", action: () => this.rename(conversation) },
-        { label: "Export", href: `api/conversations/${encodeURIComponent(id)}/export`, download: "conversation.json" },
+        ...["Markdown", "JSON"].map((format) => ({ label: `Export as ${format}`, href: `api/conversations/${encodeURIComponent(id)}/export?format=${format.toLowerCase()}`, download: true })),
         { label: "Delete", danger: true, action: () => this.remove(conversation) },
       ]), { "aria-haspopup": "menu" });
     return element(

@@ -79,10 +79,26 @@ export class Transcript {
       else this.last = this.put(AnswerMessage.kept(message, this.answering()));
     }
     if (conversation.approval) this.last?.ask(conversation.approval);
+    if (!conversation.running) this.queue(conversation.queued);
     this.down(true);
     if (!conversation.running) return;
     const isBegun = conversation.messages.at(-1)?.role === "assistant"; // it goes on after a decision
     this.follow({ runId: conversation.running }, isBegun ? this.last : null);
+    this.queue(conversation.queued);
+  }
+
+  /** Show what was said to the answer before, and is not heard. */
+  queue(texts) {
+    for (const text of texts) Object.assign(this.enqueue(text), { isSaid: true, isKept: true });
+  }
+
+  enqueue(text) {
+    const { node } = userMessage({ content: text }, null, "Queued");
+    const said = { text, node, isSaid: false, isKept: false };
+    this.queued.push(said);
+    this.node.append(node);
+    this.down(true);
+    return said;
   }
 
   /** Another tab may have said something: look again, unless this one is talking. */
@@ -108,15 +124,12 @@ export class Transcript {
   /** Say something while the answer is made: the agent hears it before its next turn, or it is sent after the answer. */
   async interject(text) {
     const { runId } = this;
-    const { node } = userMessage({ content: text }, null, "Queued");
-    const said = { text, node, isSaid: false };
-    this.queued.push(said);
-    this.node.append(node);
-    this.down(true);
+    const said = this.enqueue(text);
     try {
       if (!runId) return;
       said.isSaid = true; // it may be heard before the server's reply is here
       await ask("POST", `/api/runs/${runId}/say`, { message: text });
+      said.isKept = true;
     } catch (error) {
       said.isSaid = false;
       if (error.status === 409) return; // this agent does not listen meanwhile
@@ -280,10 +293,20 @@ export class Transcript {
     this.seen = answer.created_at ?? this.seen;
     this.finished = answer.run_id;
     byId("announcer").textContent = this.last.words || answer.response;
-    const heardLater = answer.status === "waiting" ? this.queued.filter((said) => said.isSaid) : [];
-    this.queued = this.queued.filter((said) => !heardLater.includes(said));
+    const isWaiting = answer.status === "waiting";
+    const kept = this.queued.filter((said) => (isWaiting ? said.isSaid : said.isKept));
+    const heardLater = isWaiting ? kept : [];
+    this.queued = this.queued.filter((said) => !kept.includes(said));
+    if (!isWaiting) for (const said of kept) this.keepUnheard(said);
     this.rest(!this.asked && answer.status === "complete"); // what was said before a question does not answer it
     this.queued = [...heardLater, ...this.queued]; // the answer hears it when it goes on
+  }
+
+  /** The answer has ended before it heard something: that is kept with it, and the next one knows of it. */
+  keepUnheard({ text, node }) {
+    node.remove();
+    this.last.interject(text);
+    this.last.waiting.remove();
   }
 
   rest(sendsQueued = false) {
@@ -305,6 +328,7 @@ export class Transcript {
   /** Look away; the answer is made all the same. */
   leave() {
     const following = this.following;
+    if (!following) this.queued = []; // it waits, and what was said to it is with the server
     if (!following) return;
     this.next = null;
     this.queued = this.queued.filter((said) => !said.isSaid); // the rest is with the server

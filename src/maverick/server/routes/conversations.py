@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
-from fastapi.responses import JSONResponse
+from fastapi.responses import Response
 from pydantic import AfterValidator, BaseModel, Field
 
 from maverick.chat.confirmations import pending_confirmations
 from maverick.chat.conversations import ConversationStore
 from maverick.chat.tables import ChatMessage, Conversation, ToolCall, storable
 from maverick.server.answer import AnswerStatus, ApprovalBody, ToolCallBody
+from maverick.server.conversation_export import as_markdown, disposition, exported
 from maverick.server.dependencies import REFUSALS, ChatService, PathId, RequestBody, Service, User
 from maverick.server.errors import not_found
 from maverick.server.event_stream import CONVERSATIONS
@@ -115,6 +118,8 @@ class WholeConversation(ConversationBody):
     """What its agent was given with the first message, if it takes inputs."""
     approval: ApprovalBody | None
     """The question it waits for, if there is one."""
+    queued: Sequence[str] = ()
+    """What the user said to the answer in progress that its agent has not heard yet."""
 
 
 class ConversationList(BaseModel):
@@ -147,6 +152,7 @@ async def get_conversation(
     found = await run_in_thread(_get, service, user, conversation_id, html=html)
     if found.running is None:
         return found
+    found.queued = await service.answers.queued(found.running)
     asked = await service.answers.approvals.waits_for(user.user_id, found.running)
     return found if asked is None else found.model_copy(update={"approval": asked, "running": None})
 
@@ -198,16 +204,21 @@ async def delete_conversation(conversation_id: PathId, user: User, service: Serv
     service.updates.publish(user.user_id, CONVERSATIONS)
 
 
-@router.get("/{conversation_id}/export")
-def export_conversation(conversation_id: PathId, user: User, service: Service) -> dict[str, Any]:
-    """A whole conversation as a file to download."""
-    with service.session(user) as session:
-        exported = ConversationStore(session, user.user_id).export(conversation_id)
-    if exported is None:
-        raise not_found("conversation")
-    return JSONResponse(  # type: ignore[return-value]  # a response of the declared content, with a header more
-        exported, headers={"Content-Disposition": 'attachment; filename="conversation.json"'}
-    )
+@router.get("/{conversation_id}/export", response_model=None)
+async def export_conversation(
+    conversation_id: PathId,
+    user: User,
+    service: Service,
+    format: Literal["json", "markdown"] = "json",  # noqa: A002 - what it is called in the address
+) -> Response:
+    """A whole conversation as a file to download, for programs or for people."""
+    found = exported((await get_conversation(conversation_id, user, service)).model_dump(mode="json"))
+    if format == "markdown":
+        headers = {"Content-Disposition": disposition(found["title"], "md")}
+        return Response(as_markdown(found), media_type="text/markdown; charset=utf-8", headers=headers)
+    headers = {"Content-Disposition": disposition(found["title"], "json")}
+    shown = json.dumps(found, ensure_ascii=False, indent=2)
+    return Response(shown, media_type="application/json", headers=headers)
 
 
 def _delete(service: ChatService, user: Principal, conversation_id: str) -> bool:
