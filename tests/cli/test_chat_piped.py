@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -178,6 +179,32 @@ def test_a_failing_model_is_one_line_and_ends_with_1(folder: Folder, server: Cla
     assert complaint.startswith("maverick: ")
     assert "key" in complaint
     assert len(server.received) == 1
+
+
+def test_the_other_lines_are_answered_after_one_that_could_not_be(
+    folder: Folder, server: ClaudeServer
+) -> None:
+    folder.set("ANTHROPIC_API_KEY", CANARY)
+    folder.set("ANTHROPIC_BASE_URL", server.at("echo"))
+
+    done = folder.main("chat", said='Good morning!\n{"id": 17}\nGood night!\n')
+
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == ["Good morning!", "Good night!"]
+    assert "trouble" in done.stderr
+    assert len(server.received) == 3
+
+
+def test_a_model_that_cannot_be_reached_is_asked_once(folder: Folder) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    folder.set("ANTHROPIC_API_KEY", CANARY)
+    folder.set("ANTHROPIC_BASE_URL", f"http://127.0.0.1:{port}")
+
+    done = folder.main("chat", said="hello\nhello again\n")
+
+    assert done.returncode == 1
+    assert done.stderr.count("maverick: The language model cannot be reached.") == 1
 
 
 def test_a_login_page_in_place_of_the_model_is_told_in_plain_words(

@@ -41,7 +41,8 @@ def add_chat(parser: CommandParser) -> None:
     parser.describe(
         "Talk to an assistant for your to-do list, which has the tools of the MCP servers in ~/.maverick/mcp.json too "
         "(for other agents: `maverick tui`, `maverick run`). Without a terminal, "
-        "each line of standard input is answered; without any input, a short tour is shown.",
+        "each line of standard input is answered, and the exit code is 1 if one could not be; without any input, a short "
+        "tour is shown.",
         "chat:run_chat",
     )
     parser.option("-m --model PROVIDER:MODEL", _DEFAULT_MODEL)

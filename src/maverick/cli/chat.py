@@ -22,10 +22,10 @@ from maverick.cli.progress import progress_line
 from maverick.cli.screen import Screen, shortened, shown_call
 from maverick.cli.settings import load_settings
 from maverick.cli.stop_signals import on_ctrl_c
-from maverick.exceptions import AgentError, MaverickError
+from maverick.exceptions import AgentError, AuthenticationError, MaverickError, NetworkError
 from maverick.journal import Journal, SqliteJournal
 from maverick.journal.timeline import Timeline
-from maverick.loop import TerminateReason
+from maverick.loop import AgentResult, TerminateReason
 from maverick.loop.events import AgentActivityEvent, ContentChunk, ToolCallEnd, ToolCallStart
 from maverick.providers.resolve import OFFLINE
 from maverick.runtime import AbortSignal
@@ -82,8 +82,10 @@ def _converse(
 ) -> int:
     """Answer line by line; returns the exit code.
 
-    If it ``goes_on``, a person is there, who can try again after an error, or leave.
+    If it ``goes_on``, a person is there, who can try again after an error, or leave. Otherwise the other lines are
+    answered too, unless the model cannot be reached or rejects the key: it would do so again.
     """
+    failed = False
     for line in lines:
         if line.startswith("/"):
             if not _obey(line, session, screen):
@@ -96,9 +98,16 @@ def _converse(
                     raise
                 screen.complain(f"maverick: {error}")
             else:
-                if code != SUCCESS and not goes_on:
+                if code == INTERRUPTED and not goes_on:
                     return code
-    return SUCCESS
+                failed = failed or code != SUCCESS
+                if failed and not goes_on and _is_out_of_reach(session.last):
+                    break
+    return FAILURE if failed and not goes_on else SUCCESS
+
+
+def _is_out_of_reach(result: AgentResult) -> bool:
+    return any(isinstance(error, AuthenticationError | NetworkError) for error in result.errors)
 
 
 async def _answer(session: ChatSession, screen: Screen, text: str) -> int:
