@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from clocks import Clocks
 from durable.office import ProcessDied, die_at, executor
 from maverick import AgentDefinition, AgentExecutor, TerminateReason, tool
 from maverick.journal import Journal, SqliteJournal
@@ -22,24 +23,6 @@ from scenario import agent, run
 HOUR = 3600.0
 MINUTE_MS = 60_000
 DONE = reply("Done.")
-
-
-class Clocks:
-    """The clocks of the computer, which go on by themselves and can be set."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        wall, monotonic = time.time, time.monotonic
-        self._set_ahead = self._passed = 0.0
-        monkeypatch.setattr(time, "time", lambda: wall() + self._set_ahead + self._passed)
-        monkeypatch.setattr(time, "monotonic", lambda: monotonic() + self._passed)
-
-    def pass_by(self, seconds: float) -> None:
-        """Let time pass."""
-        self._passed += seconds
-
-    def set_ahead(self, seconds: float) -> None:
-        """Set the wall clock, and nothing else; below 0 sets it back."""
-        self._set_ahead += seconds
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from maverick.loop.definition import AgentDefinition, AgentTool
 from maverick.model import ToolContext
 from maverick.runtime.approver import ApprovalRequest, Approver, ask
 from maverick.runtime.consent import QUESTION, SAMPLING
+from maverick.runtime.watchdog import watchdog
 from maverick.tools import ToolRegistry
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ async def named_tools(
     known = load_mcp_servers(folder)
     others = [server for server in servers if server.name not in names]
     needed = [known.find(name) for name in names]
-    async with _connected(needed, others, on_remark, approve, ask_model) as connected:
+    async with _connected(needed, others, on_remark, registry, approve, ask_model) as connected:
         for one in connected:
             registry.register_group(group_of(one.server.name), one.tools)
             if one.quarantined and on_remark is not None:
@@ -148,6 +149,7 @@ def _connected(
     servers: list[MCPServer],
     others: list[MCPServer],
     on_remark: Callable[[str], object] | None,
+    registry: ToolRegistry,
     approve: Approver | None,
     ask_model: AskModel | None,
 ) -> AbstractAsyncContextManager[list[ConfiguredServer]]:
@@ -165,7 +167,12 @@ def _connected(
             run_id="",
             form=question.form,
         )
-        answer = await ask(approve, request)
+        with ExitStack() as stack:
+            # The server does not say in which of its calls it asks.
+            its_tools = (tool for tool in registry if getattr(tool, "server", None) == question.server)
+            for run in watchdog.runs_with(its_tools):
+                stack.enter_context(run.waiting)
+            answer = await ask(approve, request)
         return (fields if answer.arguments is None else answer.arguments) if answer.approved else None
 
     asked = None if approve is None else put

@@ -24,6 +24,8 @@ from maverick.model.response import NO_USAGE
 class _Entry(Struct, frozen=True, kw_only=True, omit_defaults=True, tag=True):
     at: float
     """When it happened, in seconds since the epoch. The loop reads no other clock."""
+    waited: float = 0.0
+    """The seconds before it, since the entry before, in which the run waited for a person; no limit counts them."""
 
 
 class Execution(Struct, frozen=True, omit_defaults=True):

@@ -56,6 +56,7 @@ class AgentLoop(LoopState[T]):
                 field="entry",
             )
         self._before, self._now = self._now, entry.at
+        self._paused += entry.waited
         self.step = handle(self, entry, self.step)
         self._in_flight = type(entry) is entries.ModelCalled
         return self.step

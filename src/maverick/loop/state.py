@@ -76,7 +76,8 @@ class LoopState(Generic[T]):
         self._in_flight = False
         """Whether the model was called and has not answered yet."""
         self._now = self._before = self._paused = 0.0
-        """The time of this entry and of the one before it; the seconds in which no driver worked on the run."""
+        """The time of this entry and of the one before it; the seconds in which the run waited for a person,
+        or no driver worked on it."""
 
     def _next_turn(self) -> Step:
         if not self._reopened and (reason := self.ledger.breach(self._elapsed)) is not None:

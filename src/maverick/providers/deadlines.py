@@ -20,11 +20,13 @@ class Deadlines:
     earliest deadline there was, and is set again only if calls are left.
     """
 
-    __slots__ = ("_callbacks", "_loop", "_timer", "_wakes_at")
+    __slots__ = ("_callbacks", "_loop", "_stopped", "_timer", "_wakes_at")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._callbacks: dict[object, tuple[float, Callable[[], None]]] = {}
+        self._stopped: dict[object, tuple[float, Callable[[], None]]] = {}
+        """Those that do not come nearer, with the seconds that are left."""
         self._timer: asyncio.TimerHandle | None = None
         self._wakes_at = 0.0
 
@@ -36,7 +38,18 @@ class Deadlines:
 
     def forget(self, key: object) -> None:
         """Stop watching a deadline."""
-        self._callbacks.pop(key, None)
+        if self._callbacks.pop(key, None) is None:
+            self._stopped.pop(key, None)
+
+    def stop(self, key: object) -> None:
+        """Let a deadline come no nearer, until :meth:`go_on`."""
+        if (watched := self._callbacks.pop(key, None)) is not None:
+            self._stopped[key] = (watched[0] - self._loop.time(), watched[1])
+
+    def go_on(self, key: object) -> None:
+        """Let a deadline come nearer again, if it was stopped."""
+        if (stopped := self._stopped.pop(key, None)) is not None:
+            self.watch(key, self._loop.time() + stopped[0], stopped[1])
 
     def _wake_at(self, deadline: float) -> None:
         if self._timer is not None:

@@ -112,6 +112,7 @@ class Driver(Generic[T]):
     ) -> AgentResult[T]:
         """Do what the loop asks, step by step, until it is finished or the run is stopped."""
         self._interruption = Interruption(self.run.loop.seconds_left(first), signal, self.run.handover)
+        self.run.waiting.add(self._interruption)
         self._deadlines = deadlines_of(asyncio.get_running_loop())
         self._stream = stream_of(self.run.client)
         try:
@@ -136,6 +137,7 @@ class Driver(Generic[T]):
             await self._interrupt(TerminateReason.ABORTED, "its task was cancelled")
             raise
         finally:
+            self.run.waiting.remove(self._interruption)
             self._interruption.close()
         return step.result
 
@@ -261,7 +263,9 @@ class Driver(Generic[T]):
         if not tools.started:
             await self.run.record(entries.ToolsStarted(at=self.run.clock.now(), turn=step.turn))
         parallel = self.run.loop.definition.tool_config.max_parallel
-        batch = ToolBatch(tools.unsettled, runner, parallel, self._deadlines)
+        waiting = self.run.waiting
+        batch = ToolBatch(tools.unsettled, runner, parallel, self._deadlines, waiting)
+        waiting.add(batch)
         latest: Step = step
         try:
             while type(latest) is RunTools:
@@ -282,6 +286,8 @@ class Driver(Generic[T]):
         except BaseException:  # a subagent was handed over, or the journal failed: nothing more may happen
             await batch.stop()
             raise
+        finally:
+            waiting.remove(batch)
         return latest
 
     async def _ask_person(self, step: AwaitApproval) -> Step:
@@ -300,7 +306,10 @@ class Driver(Generic[T]):
         if self.run.writer is not None:  # a process that ends while the person thinks has not lost the answer
             self.run.writer.write_soon()
         try:
-            answer = await self._interruption.guard(ask_about(planned, self.run, self._approve), idle=True)
+            with self.run.waiting:
+                answer = await self._interruption.guard(
+                    ask_about(planned, self.run, self._approve), idle=True
+                )
         except ApprovalRequiredError:
             return await self._decision_in_journal(step)
         except AgentError:  # it cancelled itself

@@ -81,7 +81,7 @@ class Interruption:
     def __init__(
         self, seconds: float | None, signal: AbortSignal | None, handover: AbortSignal | None = None
     ) -> None:
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a coroutine of ours always runs in a task
         self._task = task
@@ -93,6 +93,8 @@ class Interruption:
         self._signal = signal
         self.deadline = None if seconds is None else loop.time() + seconds
         """When the time is up, on the event loop's clock."""
+        self._left = 0.0
+        """The seconds that were left when the clock was stopped."""
         self._timer = None if self.deadline is None else loop.call_at(self.deadline, self._time_is_up)
         self._handover = handover
         self._unsubscribe: list[Callable[[], None]] = []
@@ -144,6 +146,18 @@ class Interruption:
             raise self._cause
         if self._handover is not None and self._handover.handing_over:
             raise RunHandedOverError
+
+    def stop_clock(self) -> None:
+        """Count no time from here on."""
+        if self._timer is not None and self.deadline is not None:
+            self._timer.cancel()
+            self._left = self.deadline - self._loop.time()
+
+    def start_clock(self) -> None:
+        """Count time again."""
+        if self._timer is not None:
+            self.deadline = self._loop.time() + self._left
+            self._timer = self._loop.call_at(self.deadline, self._time_is_up)
 
     def close(self) -> None:
         """Stop watching."""

@@ -24,6 +24,7 @@ from maverick.runtime.event_log import Listener, ids_of, log_event, log_failure
 from maverick.runtime.interruption import AbortSignal
 from maverick.runtime.run_writer import RunWriter
 from maverick.runtime.toolset import Toolset
+from maverick.runtime.waiting import Waiting
 from maverick.runtime.worker import Predecessor
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class Run(Generic[T]):
         self.listeners = listeners
         self.handover: AbortSignal | None = None
         """What hands it over, and the runs of its subagents with it."""
+        self.waiting = Waiting()
+        """Whether it waits for a person."""
         self._is_typed = loop.definition.output_config is not None and any(
             listener is not log_event for listener in listeners
         )
@@ -129,6 +132,8 @@ class Run(Generic[T]):
         Raises:
             JournalError: It could not be written; nothing that follows from it may be done.
         """
+        if waited := self.waiting.take():
+            entry = replace(entry, waited=waited)
         writer, words = self.writer, None
         if writer is not None:
             call = self.loop.step if type(entry) is ModelCalled else None

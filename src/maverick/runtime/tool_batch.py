@@ -17,6 +17,7 @@ from maverick.loop.tool_round import PlannedCall
 from maverick.providers.deadlines import Deadlines
 from maverick.runtime.interruption import RunParked
 from maverick.runtime.tool_runner import ToolRunner
+from maverick.runtime.waiting import Waiting
 
 _GRACE = 0.5
 """Seconds a cancelled tool has to clean up before it is left behind."""
@@ -35,10 +36,16 @@ class ToolBatch:
     """The calls of one turn, running."""
 
     def __init__(
-        self, calls: Sequence[PlannedCall], runner: ToolRunner, max_parallel: int, deadlines: Deadlines
+        self,
+        calls: Sequence[PlannedCall],
+        runner: ToolRunner,
+        max_parallel: int,
+        deadlines: Deadlines,
+        waiting: Waiting,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._deadlines = deadlines
+        self._waiting = waiting
         self._runner = runner
         self._max_parallel = max_parallel
         self._calls = calls
@@ -89,6 +96,16 @@ class ToolBatch:
                 self._runner.cut_off(planned)
         return list(self._finished)
 
+    def stop_clock(self) -> None:
+        """Count no time of the calls from here on."""
+        for task in self._running.values():
+            self._deadlines.stop(task)
+
+    def start_clock(self) -> None:
+        """Count the time of the calls again."""
+        for task in self._running.values():
+            self._deadlines.go_on(task)
+
     def _is_committing(self, planned: PlannedCall, running: Mapping[int, asyncio.Task[None]]) -> bool:
         task = running.get(planned.index)
         return task is not None and not task.done() and not self._runner.expire(planned)
@@ -121,6 +138,8 @@ class ToolBatch:
         if seconds is not None:
             expire = partial(self._expire, planned, seconds)
             self._deadlines.watch(task, self._loop.time() + seconds, expire)
+            if self._waiting.is_open:
+                self._deadlines.stop(task)
 
     async def _run_one(self, planned: PlannedCall) -> None:
         # The result is handed over here and not in a callback of the task, which would cost a turn of the event loop.

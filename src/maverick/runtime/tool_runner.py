@@ -270,6 +270,7 @@ class ToolRunner:
             child = await self._start_agent(self._run, planned, self._turn)
         except InvalidInputError as error:
             return self._finished(planned, ToolOutcome.FAILED, str(error), began)
+        child.run.waiting.caller = self._run.waiting
         try:
             result = await child.drive(handover=self._run.handover)
         except asyncio.CancelledError:

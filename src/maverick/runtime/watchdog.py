@@ -21,7 +21,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from maverick.model import ToolCall
+from maverick.model import Tool, ToolCall
 from maverick.runtime.run import Run
 from maverick.telemetry import log
 
@@ -86,6 +86,15 @@ class Watchdog:
         """The call is over."""
         if (running := self._calls.pop(task, None)) is not None:
             self._left.append((running, time.monotonic()))
+
+    def runs_with(self, tools: Iterable[Tool]) -> list[Run[Any]]:
+        """The runs that wait for a call of one of these tools, on this event loop."""
+        loop, meant = asyncio.get_running_loop(), {id(tool) for tool in tools}
+        return [
+            running.run
+            for task, running in list(self._calls.items())
+            if task.get_loop() is loop and id(running.run.toolset.tools[running.call.tool_name]) in meant
+        ]
 
     def _watch(self) -> None:
         idle = 0

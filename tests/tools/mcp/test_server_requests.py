@@ -11,7 +11,15 @@ from typing import Any, cast
 import mcp_types as types
 import pytest
 
-from maverick import AgentDefinition, AgentExecutor, ApprovalRequest, MaverickConfig, ToolConfig
+from clocks import Clocks
+from maverick import (
+    AgentDefinition,
+    AgentExecutor,
+    ApprovalRequest,
+    MaverickConfig,
+    RunConfig,
+    ToolConfig,
+)
 from maverick.agents.discovery import DiscoveredAgent, Origin
 from maverick.agents.running import agent_executor
 from maverick.exceptions import ConfigError, InvalidInputError
@@ -138,6 +146,33 @@ async def test_a_server_asks_the_user_only_where_it_may_and_gets_only_what_fits(
     assert [preview.question for preview in previews[:1]] == ["Answer to wiki: Which harbour?"] * allowed
     assert len({preview.grant for preview in previews}) == len(asked), "each question is asked about"
     assert "Oban" not in str(client.requests[0])
+
+
+@pytest.mark.requirement("MCP-ELICITATION", "P5")
+@pytest.mark.parametrize("name", ["look_up", "dredge"])
+async def test_the_time_that_a_person_takes_to_answer_a_server_ends_neither_the_call_nor_the_run(
+    write: Write, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(elicitation=True)
+    clocks = Clocks(monkeypatch)
+    client = ScriptedClient([call(f"mcp__wiki__{name}"), reply("done")])
+    tools = ToolConfig(tools=["mcp__wiki"], timeout=60)
+    sailor = AgentDefinition("sailor", "Sails.", tool_config=tools, run_config=RunConfig(timeout=60))
+    found = DiscoveredAgent(
+        "sailor", sailor, Origin.REGISTERED, "here", namespace={"executor": lambda *_: AgentExecutor(client)}
+    )
+
+    async def approve(request: ApprovalRequest) -> ApprovalAnswer:
+        clocks.pass_by(600)
+        await asyncio.sleep(0.01)  # the event loop looks at its timers
+        return request.approve(arguments={"harbour": "Oban", "depth": 7})
+
+    async with agent_executor(found, MaverickConfig(), None, mode="yolo", approve=approve) as executor:
+        result = await executor.execute(sailor, inputs={"prompt": "Go."})
+    (returned,) = [message.content for message in result.messages if message.role is Role.TOOL_RESULT]
+
+    assert "accept: " in returned
+    assert (result.output, result.usage.duration_ms < 60_000) == ("done", True)
 
 
 @pytest.mark.requirement("MCP-TASKS")

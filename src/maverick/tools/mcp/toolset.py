@@ -134,6 +134,8 @@ class MCPToolset:
         """Tools that are not what was accepted, and kept from agents."""
         self.listed: dict[str, str] = {}
         """Every tool the server has, by its own name, with its description; once it was asked."""
+        self.may_ask = any(getattr(server, name, None) for name in ("elicitation", "sampling"))
+        """Whether the server may ask a person something in the middle of a call."""
         self._pins = ToolPins() if pins is None else pins
         self._only = only
         self._for_user = for_user
@@ -255,7 +257,10 @@ class MCPTool:
             self.remote_name,
             args,
             meta=None if toolset.make_meta is None else toolset.make_meta(context),
-            within=max(context.deadline - asyncio.get_running_loop().time(), 0.001),
+            # The time that a person takes to answer the server does not count, so that its caller has to end the call.
+            within=None
+            if toolset.may_ask
+            else max(context.deadline - asyncio.get_running_loop().time(), 0.001),
             again=self.effect is not Effect.IRREVERSIBLE,
         )
         pieces = [piece_of(block) for block in result.content]
