@@ -135,6 +135,7 @@ def test_ctrl_c_twice_kills_and_the_run_is_still_there(folder: Folder) -> None:
         ("n drink coffee\n", None, "drink coffee"),
         ("no\ndrink water\n", None, "drink water"),
         ("no, drink juice instead\n", None, "drink juice instead"),
+        ("no coffee after noon please\n", None, "no coffee after noon please"),
         ("that is too strong\n", None, "that is too strong"),
         ("yes but cold\ny\n", "tea", "(approved"),
         ('e {"content"\ne {"content": "milk"}\n', "milk", "(approved"),

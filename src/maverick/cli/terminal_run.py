@@ -179,7 +179,9 @@ def _read(request: ApprovalRequest, typed: str) -> ApprovalAnswer | None:
         case "y" | "yes" if not rest:
             return request.approve()
         case "" | "n" | "no":
-            return request.deny(rest.strip())
+            # "no, it is in use" is an answer and its reason; "no comments please" is all reason.
+            is_reason = bool(rest) and word.lower() == "no"
+            return request.deny(typed if is_reason else rest.strip())
         case "e" | "edit":
             try:
                 return request.approve(arguments={**request.arguments, **json.loads(rest)})
