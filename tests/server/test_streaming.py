@@ -43,6 +43,16 @@ async def test_an_answer_is_streamed_with_numbered_events(ana: Person) -> None:
     assert events[2].data["result"]["data"]["title"] == "buy milk"
 
 
+@pytest.mark.requirement("SERVER-STREAM", "004-Q-IDS")
+async def test_the_thinking_of_the_task_chat_is_streamed_in_plain_words(tmp_path: Path) -> None:
+    client = ScriptedClient([reply("Good morning!", thinking="Let me see. I must use the db id 17.")])
+    async with ChatServer(tmp_path / "chat.db", client=client) as server:
+        events = [event async for event in server.person("ana").follow("hello")]
+
+    assert [event.data["text"].strip() for event in events if event.name == "thinking"] == ["Let me see."]
+    assert words(events) == "Good morning!"
+
+
 @pytest.mark.requirement("SERVER-STREAM")
 @pytest.mark.parametrize("seen", [1, 2, 3])
 async def test_a_client_that_comes_back_mid_stream_misses_nothing_and_sees_nothing_twice(

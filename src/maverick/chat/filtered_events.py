@@ -8,15 +8,51 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from maverick.chat.sentences import readable, split_off, unmarked, visible
 from maverick.chat.streaming import SentenceFilter
 from maverick.chat.task_tools import TASK_TOOL_NAMES
 from maverick.loop import ToolOutcome, events
 from maverick.model import ToolCall
 from maverick.runtime.event_log import Listener
 
+_LONGEST = 1000
+"""Nothing is shown of a longer sentence of a thought."""
+
+
+class _ThoughtFilter:
+    """Keeps the sentences of a model's thinking that are plain words, and leaves out code and data."""
+
+    def __init__(self) -> None:
+        self._buffer = ""
+        self._is_code = False
+
+    def feed(self, text: str) -> str:
+        """Take in more of it; returns the whole sentences that can be shown by now."""
+        self._buffer += visible(text)
+        shown = ""
+        while (sentence := split_off(self._buffer)) is not None:
+            self._buffer = self._buffer[len(sentence) :]
+            shown += self._readable(sentence)
+        if len(self._buffer) > _LONGEST:
+            self._buffer = ""
+        return shown
+
+    def finish(self) -> str:
+        """The thought is over; returns what can be shown of its rest."""
+        rest, self._buffer = self._readable(self._buffer), ""
+        self._is_code = False
+        return rest
+
+    def _readable(self, sentence: str) -> str:
+        is_code = self._is_code
+        if sentence.count("```") % 2 == 1:
+            self._is_code = not is_code
+        words = "" if is_code else readable(unmarked(sentence), "")
+        return words and words + ("\n" if sentence.endswith("\n") else " ")
+
 
 class FilteredEvents:
-    """Passes the events of a run on, with the filtered text in place of the model's.
+    """Passes the events of a run on, with the filtered text and thinking in place of the model's.
 
     Args:
         text: The filter.
@@ -37,6 +73,7 @@ class FilteredEvents:
         self._pure = pure
         self._listener = listener if filtered else None
         self._observer = None if filtered else listener
+        self._thoughts = _ThoughtFilter()
         self._sent = ""
         self._calls: dict[str, ToolCall] = {}
         self._end: events.RunEnd | None = None
@@ -46,6 +83,10 @@ class FilteredEvents:
         if self._observer is not None:
             self._observer(event)
         if len(event.agent) == 1:
+            if isinstance(event, events.Thinking):
+                self._pass_on_thought(event, self._thoughts.feed(event.content))
+                return
+            self._pass_on_thought(event, self._thoughts.finish())
             match event:
                 case events.ContentChunk(content=content):
                     self._send(event, self._text.feed(content))
@@ -89,6 +130,18 @@ class FilteredEvents:
         if words:
             self._sent += words
             self._pass_on(replace(event, content=words))
+
+    def _pass_on_thought(self, event: events.AgentActivityEvent, words: str) -> None:
+        if words:
+            self._pass_on(
+                events.Thinking(
+                    run_id=event.run_id,
+                    trace_id=event.trace_id,
+                    at=event.at,
+                    agent=event.agent,
+                    content=words,
+                )
+            )
 
     def _pass_on(self, event: events.AgentActivityEvent) -> None:
         if self._listener is not None:
