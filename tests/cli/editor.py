@@ -15,8 +15,14 @@ from acp.client import ClientSideConnection
 from acp.connection import StreamDirection, StreamEvent
 from acp.meta import CLIENT_METHODS
 from acp.schema import (
+    AcceptElicitationResponse,
     AllowedOutcome,
+    ClientCapabilities,
+    CreateFormSessionElicitationRequest,
+    DeclineElicitationResponse,
     DeniedOutcome,
+    ElicitationCapabilities,
+    ElicitationFormCapabilities,
     Implementation,
     InitializeResponse,
     PromptResponse,
@@ -34,6 +40,7 @@ Answer = str | None | Callable[["Editor"], Any]
 _REQUESTS: dict[str, type[BaseModel]] = {
     CLIENT_METHODS["session_update"]: SessionNotification,
     CLIENT_METHODS["session_request_permission"]: RequestPermissionRequest,
+    CLIENT_METHODS["elicitation_create"]: CreateFormSessionElicitationRequest,
 }
 
 
@@ -49,6 +56,10 @@ class Editor:
         self.asked: list[RequestPermissionRequest] = []
         self.answers: list[Answer] = []
         """The options that the user chooses one after the other; ``None`` dismisses the question."""
+        self.forms: list[tuple[str, Any]] = []
+        """The forms that the agent has shown: the words above, and the schema."""
+        self.filled: list[dict[str, Any] | None] = []
+        """What the user fills in, one form after the other; ``None`` declines."""
         self.problems: list[str] = []
         """What of the agent's messages is not as the protocol has it."""
         self._known: set[str | None] = set()
@@ -75,6 +86,15 @@ class Editor:
         if chosen is None:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen))
+
+    async def create_elicitation(
+        self, message: str, mode: Any, **_: Any
+    ) -> AcceptElicitationResponse | DeclineElicitationResponse:
+        self.forms.append((message, mode.requested_schema))
+        content = self.filled.pop(0)
+        if content is None:
+            return DeclineElicitationResponse(action="decline")
+        return AcceptElicitationResponse(action="accept", content=content)
 
     def on_connect(self, conn: Any) -> None:
         pass
@@ -132,8 +152,11 @@ class Editor:
 
 
 @asynccontextmanager
-async def editor(folder: Path, *words: str, **env: str) -> AsyncIterator[Editor]:
+async def editor(
+    folder: Path, *words: str, shows_forms: str | bool = False, **env: str
+) -> AsyncIterator[Editor]:
     """An editor that has started ``maverick acp`` and asked what it can do."""
+    forms = ElicitationCapabilities(form=ElicitationFormCapabilities()) if shows_forms else None
     made, loop = Editor(), asyncio.get_running_loop()
     pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)
     with Maverick("acp", *words, env=environment(folder, **env), cwd=folder, **pipes) as made.process:
@@ -149,7 +172,9 @@ async def editor(folder: Path, *words: str, **env: str) -> AsyncIterator[Editor]
         )
         try:
             made.initialized = await made.agent.initialize(
-                protocol_version=PROTOCOL_VERSION, client_info=Implementation(name="test", version="1")
+                protocol_version=PROTOCOL_VERSION,
+                client_capabilities=ClientCapabilities(elicitation=forms),
+                client_info=Implementation(name="test", version="1"),
             )
             yield made
         finally:

@@ -92,9 +92,9 @@ class MCPServer(Struct, frozen=True, kw_only=True):
     """Whether a person has to agree to each call, for all tools or for some."""
     trusted: bool = False
     """Whether the results of its tools are trusted like the user's words, and not marked as untrusted content."""
-    elicitation: bool = False
-    """Whether it may ask the user something in the middle of a call."""
-    sampling: bool = False
+    elicitation: bool = True
+    """Whether it may ask the user something in the middle of a call, where one is there to answer."""
+    sampling: bool = True
     """Whether it may ask the user's model something in the middle of a call, if the user agrees each time."""
     timeout: int | float = 30
     """The seconds it has to start and say which tools it has."""

@@ -92,6 +92,7 @@ class EditorAgent:
     def __init__(self, served: Served) -> None:
         self._served = served
         self._client: Client | None = None
+        self._shows_forms = False
         self._sessions: dict[str, EditorSession] = {}
 
     def on_connect(self, conn: Client) -> None:
@@ -99,8 +100,12 @@ class EditorAgent:
         self._client = conn
 
     @explained
-    async def initialize(self, **_: Any) -> schema.InitializeResponse:
-        """Say what this agent can do."""
+    async def initialize(
+        self, client_capabilities: schema.ClientCapabilities | None = None, **_: Any
+    ) -> schema.InitializeResponse:
+        """Hear what the editor can do, and say what this agent can."""
+        asked = None if client_capabilities is None else client_capabilities.elicitation
+        self._shows_forms = asked is not None and asked.form is not None
         return schema.InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_info=schema.Implementation(name="maverick", title="Maverick", version=maverick.__version__),
@@ -243,7 +248,9 @@ class EditorAgent:
             )
         assert self._client is not None  # noqa: S101 - a request comes over a connection
         handed = tuple(_handed(servers or ()))
-        session = EditorSession(self._served, self._client, conversation, _folder(cwd), handed)
+        session = EditorSession(
+            self._served, self._client, conversation, _folder(cwd), handed, shows_forms=self._shows_forms
+        )
         try:
             await session.open()
             commands = await commands_of(session)

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,8 @@ from maverick.agents.named_tools import names_coding_tools
 from maverick.agents.running import agent_executor
 from maverick.agents.skills import Skills, load_skills
 from maverick.cli.acp.content import Said, history_of, title_of
-from maverick.cli.acp.tool_calls import ALLOW, call_key, permission_options, requested_call
+from maverick.cli.acp.permission import EditorApprover
+from maverick.cli.acp.tool_calls import call_key
 from maverick.cli.acp.updates import Update, UpdateMapper, readable
 from maverick.cli.agent_lookup import explain_stand_in, who_answers
 from maverick.cli.run_options import RunOptions
@@ -46,9 +46,7 @@ from maverick.model import Message, ModelInfo, ToolContext, model_info
 from maverick.providers.catalog import open_client
 from maverick.providers.resolve import ResolvedModel
 from maverick.runtime import AbortSignal, AgentExecutor
-from maverick.runtime.approver import ApprovalAnswer, ApprovalRequest
 from maverick.runtime.arguments import checked_run_id
-from maverick.runtime.consent import CallPreview, Grants, GrantScope, consent
 from maverick.runtime.replay import check_unchanged, load_beginning
 from maverick.telemetry import log
 from maverick.tools.permissions import ModeSwitch
@@ -92,6 +90,8 @@ class EditorSession:
         conversation: Conversation,
         folder: Path,
         servers: Sequence[HandedServer] = (),
+        *,
+        shows_forms: bool = False,
     ) -> None:
         self.served = served
         self.conversation = conversation
@@ -113,8 +113,15 @@ class EditorSession:
         self._executor: AgentExecutor | None = None
         self._servers: list[str] = []
         self._turn: _Turn | None = None
-        self._asking = asyncio.Lock()
-        self._grants = Grants(folder)
+        self._approver = EditorApprover(
+            client,
+            conversation.id,
+            folder,
+            shows_forms=shows_forms,
+            tell=self.tell,
+            told=self.told,
+            cancel=self.cancel,
+        )
         self._late: set[str] = set()
         self._replayed: dict[str, int] = {}  # by run of another process that has not ended: its events told
 
@@ -137,7 +144,7 @@ class EditorSession:
                 self._config,
                 self.served.journal,
                 mode=self.mode,
-                approve=self._approve,
+                approve=self._approver.approve,
                 on_output=self._show_output,
                 on_remark=self._note,
                 cwd=self.folder,
@@ -365,29 +372,3 @@ class EditorSession:
                 log(logging.WARNING, "acp_update_failed", {"session": self.id, "error": type(error).__name__})
             finally:
                 self._outgoing.task_done()
-
-    # Permission ---------------------------------------------------------------------------------------------------
-
-    async def _approve(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """Ask the user of the editor about a tool call, unless they have allowed it before."""
-        async with self._asking:  # calls of several subagents are asked about one after the other
-            return await consent(request, self._grants, partial(self._ask, request), self.folder)
-
-    async def _ask(
-        self, request: ApprovalRequest, preview: CallPreview
-    ) -> tuple[ApprovalAnswer, GrantScope | None]:
-        await self.told()  # so that what led to the call is shown before it
-        scopes = self._grants.scopes(preview)
-        shown = requested_call(request, preview, self.folder)
-        answer = await self._client.request_permission(
-            self.id, readable(shown), permission_options(preview, scopes)
-        )
-        match answer.outcome:
-            case schema.AllowedOutcome(option_id=option) if option == ALLOW:
-                return request.approve(), None
-            case schema.AllowedOutcome(option_id=option) if option in scopes:
-                return request.approve(), GrantScope(option)
-            case schema.AllowedOutcome():
-                return request.deny("The user rejected it in the editor."), None
-        self.cancel()
-        return request.deny("The user cancelled."), None

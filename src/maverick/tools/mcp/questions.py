@@ -1,8 +1,8 @@
 """What an MCP server asks in the middle of a call: the user (elicitation), or the user's model (sampling).
 
-A server can ask the user only if its settings say ``elicitation: true`` and somebody can answer. The answer goes to the
-server alone, as far as it fits what was asked for; the model does not see it. With ``sampling: true`` it can ask the model,
-and the user is asked each time. The model is told what the server says, and nothing else.
+A server can ask the user where somebody can answer, unless its settings say ``elicitation: false``. The answer goes to the
+server alone, as far as it fits what was asked for; the model does not see it. Unless they say ``sampling: false``, it can ask
+the model, and the user is asked each time. The model is told what the server says, and nothing else.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mcp.client.context import ClientRequestContext
 from mcp.client.session import ElicitationFnT, SamplingFnT
 from msgspec import Struct
 
-from maverick.exceptions import MaverickError
+from maverick.exceptions import MaverickError, ToolError
 from maverick.loop.result import AgentResult, TerminateReason
 from maverick.tools.argument_check import misfits
 
@@ -48,7 +48,7 @@ class Question(Struct, frozen=True):
 
 
 AskUser: TypeAlias = Callable[[Question], Awaitable[dict[str, Any] | None]]
-"""Asks the user, and returns their answer; ``None`` if they decline."""
+"""Asks the user, and returns their answer; ``None`` if they decline. A ``ToolError`` says why they cannot be asked."""
 
 
 def elicitation(server: str, ask: AskUser) -> ElicitationFnT:
@@ -58,6 +58,12 @@ def elicitation(server: str, ask: AskUser) -> ElicitationFnT:
         context: ClientRequestContext,  # noqa: ARG001 - the protocol's
         params: types.ElicitRequestParams,
     ) -> types.ElicitResult | types.ErrorData:
+        try:
+            return await put(params)
+        except ToolError as error:
+            return types.ErrorData(code=_DECLINED, message=str(error))
+
+    async def put(params: types.ElicitRequestParams) -> types.ElicitResult:
         message = params.message[:_LONGEST_MESSAGE]
         if isinstance(params, types.ElicitRequestURLParams):
             agreed = await ask(Question(server, message, url=params.url))
