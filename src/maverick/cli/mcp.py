@@ -210,7 +210,7 @@ async def login(options: argparse.Namespace) -> None:
 
 def logout(options: argparse.Namespace) -> int:
     """Forget the tokens of a sign-in."""
-    from maverick.tools.mcp.oauth import TokenStore
+    from maverick.tools.mcp.stored_tokens import TokenStore
 
     url, _ = _address(options.server)
     removed = TokenStore(url).remove()

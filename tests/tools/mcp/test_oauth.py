@@ -17,7 +17,8 @@ from canary import lookout
 from maverick.config.mcp_server import MCPServer
 from maverick.exceptions import NetworkError
 from maverick.tools.mcp import ConfiguredServer
-from maverick.tools.mcp.oauth import TokenStore, check_address, sign_in
+from maverick.tools.mcp.oauth import check_address, sign_in
+from maverick.tools.mcp.stored_tokens import TokenStore
 from tools.mcp.sign_in_server import SignInServer, browse
 
 ELSEWHERE = "http://stranger.example"
@@ -92,15 +93,32 @@ async def test_a_sign_in_in_the_browser_gives_tokens_that_later_connections_use_
 
 
 @pytest.mark.requirement("MCP-OAUTH")
-async def test_a_token_that_was_revoked_or_cannot_be_refreshed_asks_for_a_new_sign_in(
+async def test_a_token_that_was_revoked_is_refreshed_once_before_a_new_sign_in_is_asked_for(
     wiki: SignInServer, home: Path
 ) -> None:
     await sign_in(wiki.url, shown)
     wiki.accounts.access.clear()
+
+    found = await tools_of(wiki)
+    wiki.accounts.access.clear()
+    wiki.accounts.refresh.clear()
+
+    assert kept(home).exists()
+    assert (found, wiki.accounts.refreshed) == (["search"], 1)
+    with pytest.raises(NetworkError, match=r"HTTP 401\. Sign in with `maverick mcp login wiki`"):
+        await tools_of(wiki)
+
+
+@pytest.mark.requirement("MCP-OAUTH")
+async def test_a_token_that_cannot_be_refreshed_asks_for_a_new_sign_in(
+    wiki: SignInServer, home: Path
+) -> None:
+    await sign_in(wiki.url, shown)
+    wiki.accounts.access.clear()
+    wiki.accounts.refresh.clear()
     with pytest.raises(NetworkError, match="maverick mcp login wiki"):
         await tools_of(wiki)
     expire(home)
-    wiki.accounts.refresh.clear()
     with pytest.raises(NetworkError, match="maverick mcp login wiki"):
         await tools_of(wiki)
 

@@ -1,50 +1,33 @@
 """Signing in to MCP servers at a URL, with OAuth: in a browser once, and with the tokens that this gave from then on.
 
 The protocol (discovery, registration, PKCE, state, issuer, resource, refresh) is the ``mcp`` package's. Here is what it
-leaves to a program: where tokens are kept, the loopback address that a browser comes back to, and which addresses a
-server may send us to.
-
-Tokens are kept in the system's keyring if the package ``keyring`` is installed and finds one, else in a file that only
-the user can read. They belong to the server's URL, and are sent to no other.
+leaves to a program: the loopback address that a browser comes back to, and which addresses a server may send us to.
+``stored_tokens.py`` keeps the tokens.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import ipaddress
 import logging
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
-from importlib import import_module
-from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
-import msgspec
 from aiohttp import web
-from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError, OAuthTokenError
+from mcp.client.auth import OAuthFlowError, OAuthRegistrationError, OAuthTokenError
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import (
     AuthorizationCodeResult,
-    OAuthClientInformationFull,
-    OAuthClientMetadata,
-    OAuthMetadata,
-    OAuthToken,
-    ProtectedResourceMetadata,
 )
-from msgspec import Struct
-from pydantic import AnyUrl, ValidationError
+from pydantic import ValidationError
 
-from maverick.config.own_files import own_folder, replace_file
 from maverick.exceptions import NetworkError
+from maverick.tools.mcp.stored_tokens import CALLBACK_PATH, StoredTokens
 
-_FOLDER = "mcp-sign-ins"
-_SERVICE = "maverick-mcp"
-_PATH = "/callback"
 _LONGEST_LINE = 16 * 1024
 """Of a browser's request: other servers of this machine may have set long cookies."""
 _SILENT = logging.Logger("silent", logging.CRITICAL + 1)  # noqa: LOG001 - outside of the hierarchy, for no handler
@@ -61,142 +44,6 @@ _HELLO: Mapping[str, Any] = {
 }
 """What a server that wants a sign-in answers with 401."""
 _HELLO_HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
-
-
-class _SignIn(Struct, omit_defaults=True):
-    """What a sign-in gave, as it is kept."""
-
-    tokens: dict[str, Any] = {}
-    client: dict[str, Any] = {}
-    expires_at: float | None = None
-    server: dict[str, Any] | None = None
-    """The authorization server's metadata, without which a token would be refreshed at the wrong address."""
-    resource: dict[str, Any] | None = None
-    issuer: str | None = None
-    in_keyring: bool = False
-    """Whether all the rest is in the keyring, and the file only says so."""
-
-
-class TokenStore:
-    """Where the sign-in to the server at a URL is kept."""
-
-    def __init__(self, url: str) -> None:
-        self._key = hashlib.sha256(url.encode()).hexdigest()[:32]
-
-    @property
-    def _file(self) -> Path:
-        return own_folder() / _FOLDER / f"{self._key}.json"
-
-    def load(self) -> _SignIn | None:
-        """What is kept, if anything is."""
-        try:
-            found = msgspec.json.decode(self._file.read_bytes(), type=_SignIn)
-            if not found.in_keyring:
-                return found
-            kept = None if (keyring := _keyring()) is None else keyring.get_password(_SERVICE, self._key)
-            return None if kept is None else msgspec.json.decode(kept, type=_SignIn)
-        except Exception:  # noqa: BLE001 - a keyring may raise anything; whatever it is, a new sign-in mends it
-            return None
-
-    def save(self, kept: _SignIn) -> None:
-        """Keep a sign-in, in place of the one before."""
-        text = msgspec.json.encode(kept)
-        if (keyring := _keyring()) is not None:
-            # Whatever is wrong with it, such as a size it does not take, the file is there.
-            with suppress(Exception):
-                keyring.set_password(_SERVICE, self._key, text.decode())
-                text = msgspec.json.encode(_SignIn(in_keyring=True))
-        replace_file(self._file, text)
-
-    def remove(self) -> bool:
-        """Forget the sign-in; returns whether there was one."""
-        if (keyring := _keyring()) is not None:
-            with suppress(Exception):  # it is not in there, or cannot be had; without the file it is not used
-                keyring.delete_password(_SERVICE, self._key)
-        try:
-            self._file.unlink()
-        except FileNotFoundError:
-            return False
-        return True
-
-
-def _keyring() -> Any:  # noqa: ANN401 - an optional module
-    """The system's keyring, if there is one that keeps secrets."""
-    try:
-        keyring = import_module("keyring")  # an extra, which type checkers need not find
-        return keyring if keyring.get_keyring().priority > 0 else None
-    except Exception:  # noqa: BLE001 - the package is not installed, or its backends fail in their own ways
-        return None
-
-
-class StoredTokens(OAuthClientProvider):
-    """Sends the tokens of a sign-in to a server, and refreshes them; without one, it sends nothing.
-
-    For a new sign-in, ``redirect`` shows the address to sign in at, and ``callback`` waits for the browser to come back to
-    ``redirect_uri``; ``client_id`` is that of a program that was registered by hand.
-    """
-
-    def __init__(
-        self,
-        url: str,
-        redirect: Callable[[str], Awaitable[None]] | None = None,
-        callback: Callable[[], Awaitable[AuthorizationCodeResult]] | None = None,
-        redirect_uri: str = f"http://127.0.0.1{_PATH}",
-        client_id: str = "",
-    ) -> None:
-        metadata = OAuthClientMetadata(
-            client_name="Maverick",
-            redirect_uris=[AnyUrl(redirect_uri)],
-            grant_types=["authorization_code", "refresh_token"],
-            response_types=["code"],
-            token_endpoint_auth_method="none",  # noqa: S106 - there is no secret
-        )
-        super().__init__(url, metadata, self, redirect, callback)
-        self._store = TokenStore(url)
-        self._is_new = redirect is not None
-        self._client_id = client_id
-
-    async def _initialize(self) -> None:
-        """Take what is kept, all of it: the package itself would forget when a token expires, and where to refresh it."""
-        context, self._initialized = self.context, True
-        if self._client_id:
-            context.client_info = OAuthClientInformationFull(
-                client_id=self._client_id, redirect_uris=context.client_metadata.redirect_uris
-            )
-        kept = None if self._is_new else await asyncio.to_thread(self._store.load)
-        if kept is None:
-            return
-        with suppress(ValidationError):  # it was written by another version; a new sign-in mends it
-            context.client_info = OAuthClientInformationFull.model_validate(kept.client)
-            if kept.server is not None:
-                context.oauth_metadata = OAuthMetadata.model_validate(kept.server)
-            if kept.resource is not None:
-                context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(kept.resource)
-            context.auth_server_url, context.token_expiry_time = kept.issuer, kept.expires_at
-            context.current_tokens = OAuthToken.model_validate(kept.tokens)
-
-    async def get_tokens(self) -> OAuthToken | None:
-        """The tokens in use."""
-        return self.context.current_tokens
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Keep new tokens, with all that refreshing them needs."""
-        context = self.context
-        found = (tokens, context.client_info, context.oauth_metadata, context.protected_resource_metadata)
-        given, client, server, resource = (
-            None if one is None else one.model_dump(mode="json", exclude_none=True) for one in found
-        )
-        expires, issuer = context.token_expiry_time, context.auth_server_url
-        await asyncio.to_thread(
-            self._store.save, _SignIn(given or {}, client or {}, expires, server, resource, issuer)
-        )
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """What we are registered as."""
-        return self.context.client_info
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Nothing: it is kept with the tokens."""
 
 
 async def sign_in(
@@ -327,7 +174,7 @@ class _Callback:
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self._port}{_PATH}"
+        return f"http://127.0.0.1:{self._port}{CALLBACK_PATH}"
 
     @property
     def is_expected(self) -> bool:
@@ -368,7 +215,7 @@ class _Callback:
     def _received(self, request: web.BaseRequest) -> tuple[int, str]:
         said = {name: values[0] for name, values in parse_qs(request.rel_url.raw_query_string).items()}
         mine = secrets.compare_digest(said.get("state", "").encode(), self._state.encode())
-        asked = request.method == "GET" and request.path == _PATH
+        asked = request.method == "GET" and request.path == CALLBACK_PATH
         if not (asked and self._state and mine) or self._answer.done():
             return 400, "This is not an answer to the sign-in that Maverick waits for."
         if "code" not in said:

@@ -26,7 +26,8 @@ from maverick.misuse import refuse
 from maverick.processes import Program
 from maverick.tools.mcp.server_tasks import ServerTasks
 
-_NOT_ALLOWED = (401, 403, 407)
+NOT_SIGNED_IN = 401
+_NOT_ALLOWED = (NOT_SIGNED_IN, 403, 407)
 _LONGEST_LINE = 64 * 1024 * 1024
 _EXIT_SECONDS = 2.0
 """How long a server may take to exit by itself once its input has ended."""
@@ -62,7 +63,7 @@ class ServerAddress:
     sampling: SamplingFnT | None = field(default=None, repr=False, compare=False)
     """What asks a model for the server; without it, the server is told that none can be asked."""
     auth: httpx2.Auth | None = field(default=None, repr=False, compare=False)
-    """What signs requests to the URL, such as :class:`~maverick.tools.mcp.oauth.StoredTokens`."""
+    """What signs requests to the URL, such as :class:`~maverick.tools.mcp.stored_tokens.StoredTokens`."""
 
     def __post_init__(self) -> None:
         if isinstance(self.command, str):
@@ -161,9 +162,12 @@ def _message(line: bytes) -> SessionMessage | Exception:
 
 @asynccontextmanager
 async def _http(url: str, headers: Mapping[str, str], auth: httpx2.Auth | None) -> AsyncIterator[Any]:
+    from mcp.client.auth import OAuthClientProvider  # here, since most servers are programs
+
     async def look_at(response: httpx2.Response) -> None:
-        if response.status_code in _NOT_ALLOWED:  # the library would only say that something is wrong
-            raise NotAllowedError(response.status_code)
+        is_taken = response.status_code == NOT_SIGNED_IN and isinstance(auth, OAuthClientProvider)
+        if response.status_code in _NOT_ALLOWED and not is_taken:
+            raise NotAllowedError(response.status_code)  # the library would only say that something is wrong
 
     async with (
         create_mcp_http_client(headers=dict(headers), auth=auth) as http_client,

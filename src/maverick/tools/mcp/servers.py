@@ -57,7 +57,7 @@ def _signed(address: ServerAddress) -> ServerAddress:
     """The address with the tokens of the user's sign-in, if there is one; a header that says who one is comes first."""
     if not address.url or any(name.lower() == "authorization" for name in address.headers):
         return address
-    from maverick.tools.mcp.oauth import StoredTokens  # here, since most servers are programs
+    from maverick.tools.mcp.stored_tokens import StoredTokens  # here, since most servers are programs
 
     return replace(address, auth=StoredTokens(address.url))
 
