@@ -177,8 +177,8 @@ class _Workplace:
     async def server_prompts(self) -> Sequence[ServerPrompt]:
         return []
 
-    def continue_conversation(self, agent: str, trace_id: str, run_id: str, origin: str = "") -> str:  # noqa: ARG002 - it is kept nowhere
-        return trace_id or run_id
+    def continue_conversation(self, agent: str, trace_id: str, run_id: str, origin: str = "") -> None:
+        pass
 
     @asynccontextmanager
     async def executor(

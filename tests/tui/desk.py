@@ -174,8 +174,8 @@ class Desk:
         changed = replace(own.model_config, model=self.model or own.model_config.model, effort=self.effort)
         return PreparedAgent(replace(own, model_config=changed), 8_000, self.remark, self.mode or "ask")
 
-    def continue_conversation(self, agent: str, trace_id: str, run_id: str, origin: str = "") -> str:
-        return trace_id or f"trace of {run_id}"
+    def continue_conversation(self, agent: str, trace_id: str, run_id: str, origin: str = "") -> None:
+        pass
 
     @asynccontextmanager
     async def executor(

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from maverick import AgentDefinition
 from maverick.agents.discovery import DiscoveredAgent, Origin
 from maverick.exceptions import JournalError, NetworkError
-from maverick.testing import call, fail, reply
+from maverick.testing import ScriptedClient, call, fail, reply
 from maverick.tui.approval import ApprovalDialog
 from maverick.tui.conversation import Status
-from tui.desk import Desk
+from tui.desk import INFO, Desk
 from tui.screen import screen
 
 WORDS = ["Where is the greeting?", "I look at the file first.", "Now I change it."]
@@ -41,6 +42,27 @@ async def test_words_that_could_not_be_sent_are_still_there() -> None:
         await at.until(lambda: "is a class" in at.remarks())
 
         assert at.prompt.text == "hello"
+
+
+@pytest.mark.requirement("007-TUI-ERRORS")
+async def test_a_run_that_is_refused_before_it_begins_leaves_nothing_but_the_reason() -> None:
+    async with screen() as at:
+        at.desk.client = ScriptedClient(
+            [reply("Hello!"), reply("Hello again!")], info=replace(INFO, effort=())
+        )
+        await at.send("hi")
+        await at.until(lambda: at.status is Status.COMPLETE)
+        at.desk.effort = "low"
+        await at.send("again")
+        await at.until(lambda: "does not take it" in at.remarks())
+        shown, back, status, run_id = at.said(), at.prompt.text, at.status, at.app.session.run_id
+        at.desk.effort = None
+        await at.press("enter")
+        await at.until(lambda: at.said()[-1:] == ["Hello again!"])
+
+        assert (shown, back, status) == (["hi", "Hello!"], "again", Status.COMPLETE)
+        assert run_id == "run_1", "it is no run that could be resumed"
+        assert at.said() == ["hi", "Hello!", "again", "Hello again!"]
 
 
 @pytest.mark.requirement("007-TUI-ERRORS")

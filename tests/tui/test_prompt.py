@@ -281,6 +281,7 @@ async def test_what_is_queued_is_back_in_the_prompt_when_the_run_is_stopped() ->
 
         assert at.prompt.text == "and Bo\nand Cy"
         assert "queued:" not in at.remarks()
+        assert await at.desk.journal.waiting_words(at.app.session.run_id) == [], "the agent hears it never"
 
 
 async def test_an_exclamation_mark_alone_does_nothing_and_exit_quits() -> None:
@@ -318,6 +319,18 @@ async def test_the_model_and_the_effort_are_chosen_and_used() -> None:
         assert at.app.session.model_name == "scripted:large"
         config = at.desk.client.requests[0].config
         assert (config.model, config.effort) == ("scripted:large", "high")
+
+
+async def test_a_model_is_found_by_a_part_of_its_name_and_several_are_named() -> None:
+    async with screen() as at:
+        await at.send("/model large")
+        found = at.desk.model
+        await at.send("/model scripted")
+
+        assert found == at.desk.model == "scripted:large"
+        assert notes(at)[-1] == (
+            "Several models are called scripted: scripted:small, scripted:large. Name one of them."
+        )
 
 
 async def test_what_can_not_be_chosen_says_why_and_a_model_that_is_not_listed_can_be_named() -> None:

@@ -37,6 +37,7 @@ from maverick.journal.opening import open_journal
 from maverick.loop import AgentDefinition
 from maverick.loop.events import AgentActivityEvent
 from maverick.model import ModelInfo, model_info
+from maverick.model.client import check_settings
 from maverick.providers.catalog import open_client
 from maverick.providers.resolve import key_variable, resolve
 from maverick.runtime import AgentExecutor
@@ -225,8 +226,10 @@ class CommandLineBackend:
         definition = self._changes.applied_to(own, None if answering is None else answering.model)
         self._found[definition.name] = found
         window = definition.model_config.context_window
-        if window is None and answering is not None:
-            window = model_info(open_client(answering), answering.model).context_window
+        if answering is not None:
+            info = model_info(open_client(answering), answering.model)
+            check_settings(definition.model_config.request_config, info, answering.model)
+            window = window or info.context_window
         mode = mode_of(found, definition, self.mode)
         shown = "default" if self.mode is None and mode is Mode.YOLO else mode.value
         return PreparedAgent(definition, window, explain_stand_in(answering), shown)
@@ -251,7 +254,7 @@ class CommandLineBackend:
         source = self._source if name == self._named.name else agent_of_conversation(trace_id)
         return self._changes.words(named_file(source))
 
-    def continue_conversation(self, agent: str, trace_id: str, run_id: str, origin: str = "") -> str:
+    def continue_conversation(self, agent: str, trace_id: str, run_id: str, origin: str = "") -> None:
         """Remember a run as the next one of a conversation of the folder, with the agent as the user named it."""
         if agent != self._named.name:
             source: str | None = agent_of_conversation(origin or trace_id) or agent
@@ -259,11 +262,9 @@ class CommandLineBackend:
             source = self._source
         else:
             source = str(self._began_in / str(self._source))  # the user may have moved to another folder
-        conversation, here = new_conversation(source), FolderConversations()
-        if trace_id:
-            conversation = here.latest(structs.replace(conversation, id=trace_id))
+        here = FolderConversations()
+        conversation = here.latest(structs.replace(new_conversation(source), id=trace_id))
         here.remember(conversation.continued_by(run_id))
-        return conversation.id
 
     def executor(
         self, definition: AgentDefinition[Any], approve: Approver | None, on_output: OnOutput | None

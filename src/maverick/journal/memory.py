@@ -146,15 +146,19 @@ class MemoryJournal(Journal):
     async def _read_blob(self, sha256: str) -> bytes | None:
         return next((kept.blobs[sha256] for kept in self._runs.values() if sha256 in kept.blobs), None)
 
-    async def _say(self, run_id: str, payload: bytes, blobs: Sequence[Blob]) -> bool:
+    async def unsay(self, run_id: str, number: int) -> bool:
+        """Take back words that still wait for a run."""
+        return self._kept(run_id).words.pop(number, None) is not None
+
+    async def _say(self, run_id: str, payload: bytes, blobs: Sequence[Blob]) -> int | None:
         kept = self._kept(run_id)
         hears = kept.record.status in UNFINISHED or kept.record.reason in RESUMABLE_REASONS
         if not hears or len(kept.words) >= MOST_WAITING:
-            return False
+            return None
         self._said += 1
         kept.words[self._said] = payload
         self._keep(kept, blobs)
-        return True
+        return self._said
 
     async def _request_approvals(self, lease: Lease, approvals: Sequence[Approval]) -> None:
         kept = self._leased(lease)

@@ -76,7 +76,7 @@ _ADD_WORDS = f"""
     UPDATE maverick.runs SET words = words + 1 WHERE run_id = $1 AND words < {MOST_WAITING}
     AND (status IN {tuple(map(str, UNFINISHED))} OR reason IN {tuple(RESUMABLE_REASONS)}) RETURNING 1
 """  # noqa: S608 - our own values
-_INSERT_WORDS = "INSERT INTO maverick.words (run_id, payload) VALUES ($1, $2)"
+_INSERT_WORDS = "INSERT INTO maverick.words (run_id, payload) VALUES ($1, $2) RETURNING number"
 
 
 class SqlJournal(Journal):
@@ -255,13 +255,18 @@ class SqlJournal(Journal):
         )
         return [row["payload"] for row in found]
 
-    async def _say(self, run_id: str, payload: bytes, blobs: Sequence[Blob]) -> bool:
-        async def work(db: SqlConnection) -> bool:
+    async def unsay(self, run_id: str, number: int) -> bool:
+        """Take back words that still wait for a run."""
+        return await self._write(run_id, lambda db: _remove_words(db, run_id, number))
+
+    async def _say(self, run_id: str, payload: bytes, blobs: Sequence[Blob]) -> int | None:
+        async def work(db: SqlConnection) -> int | None:
             if not await db.fetch(_ADD_WORDS, run_id):
-                return False
-            await db.fetch(_INSERT_WORDS, run_id, payload)
+                return None
+            [added] = await db.fetch(_INSERT_WORDS, run_id, payload)
             await insert_blobs(db, run_id, blobs)
-            return True
+            number: int = added["number"]
+            return number
 
         return await self._write(run_id, work)
 
@@ -348,8 +353,8 @@ async def insert_blobs(db: SqlConnection, run_id: str, blobs: Sequence[Blob]) ->
         )
 
 
-async def first_words(db: SqlConnection, lease: Lease) -> tuple[int, bytes]:
-    """The words that wait longest for a run that could not be written to; without any, its lease is lost.
+async def first_words(db: SqlConnection, lease: Lease) -> tuple[int, bytes] | None:
+    """The words that wait longest for a run that could not be written to; ``None`` if they were just taken back.
 
     Raises:
         LeaseLostError: Another process has claimed the run.
@@ -361,7 +366,8 @@ async def first_words(db: SqlConnection, lease: Lease) -> tuple[int, bytes]:
         lease.token,
     )
     if not words:
-        raise LeaseLostError(run_id=lease.run_id)
+        await _check_held(db, lease)
+        return None
     return words[0]["number"], words[0]["payload"]
 
 
@@ -370,11 +376,20 @@ async def complete(db: SqlConnection, append: Append) -> None:
     run_id = append.lease.run_id
     await insert_blobs(db, run_id, append.blobs)
     if append.heard:
-        await db.fetch("DELETE FROM maverick.words WHERE number = $1 AND run_id = $2", append.heard, run_id)
-        await db.fetch(
-            "UPDATE maverick.runs SET words = (SELECT count(*) FROM maverick.words WHERE run_id = $1) WHERE run_id = $1",
-            run_id,
-        )
+        await _remove_words(db, run_id, append.heard)
+
+
+async def _remove_words(db: SqlConnection, run_id: str, number: int) -> bool:
+    """Have words wait no longer for a run; returns whether they did."""
+    await db.fetch("SELECT 1 FROM maverick.runs WHERE run_id = $1 FOR UPDATE", run_id)
+    removed = await db.fetch(
+        "DELETE FROM maverick.words WHERE number = $1 AND run_id = $2 RETURNING 1", number, run_id
+    )
+    await db.fetch(
+        "UPDATE maverick.runs SET words = (SELECT count(*) FROM maverick.words WHERE run_id = $1) WHERE run_id = $1",
+        run_id,
+    )
+    return bool(removed)
 
 
 async def _insert_approvals(db: SqlConnection, approvals: Sequence[Approval]) -> None:

@@ -290,7 +290,7 @@ class Journal(ApprovalStore):
 
     async def say(
         self, run_id: str, content: str | Iterable[str | Part], *, by: str = "", user_id: str | None = None
-    ) -> None:
+    ) -> int:
         """Leave words for a run: it takes them in, as a message of the user, before its next turn.
 
         A run that is stopped, parked or whose process died takes them in when it is resumed.
@@ -301,6 +301,9 @@ class Journal(ApprovalStore):
             by: Who says it.
             user_id: The verified user on whose behalf; only that user's runs are found then.
 
+        Returns:
+            The number with which :meth:`unsay` takes them back.
+
         Raises:
             RunNotFoundError: There is no such run, or it is another user's.
             InvalidInputError: It has come to its end, or there are too many words.
@@ -310,12 +313,18 @@ class Journal(ApprovalStore):
         if user_id is not None and record.user_id != user_id:
             raise RunNotFoundError(run_id=run_id)
         check_here(record)
-        if not await self._say(run_id, encode_entry(words), blobs_in(words)):
+        number = await self._say(run_id, encode_entry(words), blobs_in(words))
+        if number is None:
             raise unheard(await self.get(run_id))
+        return number
 
     @abstractmethod
-    async def _say(self, run_id: str, payload: bytes, blobs: Sequence[Blob]) -> bool:
-        """Add words, unless the run is over for good or too many words wait; says whether they were added."""
+    async def unsay(self, run_id: str, number: int) -> bool:
+        """Take back words that still wait for a run; returns whether they did."""
+
+    @abstractmethod
+    async def _say(self, run_id: str, payload: bytes, blobs: Sequence[Blob]) -> int | None:
+        """Add words; returns their number, or ``None`` if the run is over for good or too many words wait."""
 
     # Lifetime ---------------------------------------------------------------------------------------------------
 

@@ -141,10 +141,15 @@ class MaverickApp(ConversationApp):
         (self._view if self._search.display else self._prompt).focus()
         self._search.close()
 
-    def action_stop(self) -> None:
+    async def action_stop(self) -> None:
         """Stop what is shown; what the agent has not heard yet is put back into the prompt."""
         self.session.stop()
-        for words in self.session.model.take_back():
+        try:
+            taken = await self.session.take_back()
+        except MaverickError as error:
+            self.notify(one_line(str(error)), severity="error", markup=False)
+            return
+        for words in taken:
             self._prompt.move_cursor(self._prompt.document.end)
             self._prompt.insert(f"\n{words}" if self._prompt.text else words)
 
@@ -156,7 +161,7 @@ class MaverickApp(ConversationApp):
         self._interrupted_at = self._clock()
         self._prompt.clear()
         if self.session.is_busy:
-            self.action_stop()
+            await self.action_stop()
         self.notify("Press Ctrl-C again to quit.", timeout=_TWICE)
 
     def action_resume(self, how: str = "") -> None:

@@ -108,17 +108,14 @@ class Backend(Protocol):
         """
         ...
 
-    def continue_conversation(self, agent: str, trace_id: str, run_id: str, origin: str = "") -> str:
+    def continue_conversation(self, agent: str, trace_id: str, run_id: str, origin: str = "") -> None:
         """Remember a run of an agent as the next one of a conversation, or the first of a new one.
 
         Args:
             agent: The agent's name.
-            trace_id: The trace id of the conversation; empty for a new one.
+            trace_id: The trace id of the conversation.
             run_id: The run.
             origin: The trace id of the conversation that a new one was forked from, if it was.
-
-        Returns:
-            The trace id of the run.
         """
         ...
 

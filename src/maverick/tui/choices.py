@@ -73,16 +73,24 @@ class Chooser:
             self._say(f"model: {chosen}")
 
         choices = [Choice(_DEFAULT, "each agent's own"), *self._backend.models()]
+        if wanted and ":" not in wanted and wanted != _DEFAULT:
+            fitting = [choice for choice in choices if wanted.casefold() in choice.value.casefold()]
+            usable = [choice.value for choice in fitting if not choice.problem]
+            if len(usable) > 1:
+                self._warn(f"Several models are called {wanted}: {', '.join(usable)}. Name one of them.")
+                return
+            wanted = (usable or [choice.value for choice in fitting[:1]] or [wanted])[0]
         await self._choose("Models", choices, self._backend.model or _DEFAULT, wanted, take, free=True)
 
     async def effort(self, wanted: str) -> None:
         """Choose how much work the model puts in."""
 
         async def take(chosen: str) -> None:
-            self._backend.effort = None if chosen == _DEFAULT else convert(chosen, Effort)
+            self._backend.effort = _effort(chosen)
             self._say(f"effort: {chosen}")
 
-        await self._choose("Effort", _EFFORTS, self._backend.effort or _DEFAULT, wanted, take)
+        current = self._backend.effort or _DEFAULT
+        await self._choose("Effort", list(self._efforts()), current, wanted, take)
 
     async def mode(self, wanted: str) -> None:
         """Choose what agents may do without asking; without a wish, the next mode is taken."""
@@ -108,6 +116,18 @@ class Chooser:
             yield Choice(found.name, found.description, self._problem(found.name))
         for unread in self._backend.problems():
             yield Choice(unread.partition(":")[0], "", unread)
+
+    def _efforts(self) -> Iterator[Choice]:
+        """The efforts, those that the model does not take with what it says."""
+        before, known = self._backend.effort, ""
+        try:
+            for choice in _EFFORTS:
+                self._backend.effort = _effort(choice.value)
+                problem = self._problem()
+                known = problem if choice.value == _DEFAULT else known  # of the agent, which no effort solves
+                yield choice._replace(problem="" if problem == known else problem)
+        finally:
+            self._backend.effort = before
 
     def _problem(self, agent: str = "") -> str:
         """Why an agent cannot run; by default, the one that is shown."""
@@ -167,6 +187,10 @@ class Chooser:
 
     def _warn(self, what: str) -> None:
         self._app.notify(one_line(what), severity="warning", markup=False)
+
+
+def _effort(chosen: str) -> Effort | None:
+    return None if chosen == _DEFAULT else convert(chosen, Effort)
 
 
 def _folders_in(folder: Path) -> list[str]:

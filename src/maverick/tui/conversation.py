@@ -52,13 +52,15 @@ class ConversationModel:
         """The whole conversation once a run has ended, for the next one to continue."""
         self.reason: TerminateReason | None = None
         """Why the run ended, if it has."""
+        self._before: tuple[str, int, TerminateReason | None, Status, Gauge, list[Block]] | None = None
+        """What there was before a run that has not begun yet."""
         self._path: tuple[str, ...] = ()
         self._turn = 0
         self._speaking: dict[str, Words] = {}
         self._tools: dict[tuple[str, str], ToolUse] = {}
         self.asked: set[tuple[str, str]] = set()
         """The tool calls that wait for approval, by run and call."""
-        self._queued: list[tuple[Block, str]] = []
+        self._queued: list[tuple[Block, str, int]] = []
         self._added: Block | None = None
         self._error = ""
 
@@ -69,12 +71,21 @@ class ConversationModel:
 
     def begin(self, run_id: str, messages: Iterable[Message], limits: Limits, window: int | None) -> None:
         """Begin another run, with its prompt and earlier messages that are not shown yet."""
+        self._before = (self.run_id, self._turn, self.reason, self.status, self.gauge, [*self.blocks])
         self.run_id, self._path, self._turn, self.reason = run_id, (), 0, None
         self.asked.clear()
         self.gauge = Gauge(limits, window, before=self.gauge.total)
         self.status = Status.RUNNING
         self._show_messages(messages)
         self.revision += 1
+
+    def forget_refused(self) -> bool:
+        """Show the conversation as it was before a run that was refused before it began; returns whether it was."""
+        if self._before is None:
+            return False
+        self.run_id, self._turn, self.reason, self.status, self.gauge, self.blocks = self._before
+        self.revision += 1
+        return True
 
     def tell(self, event: events.AgentActivityEvent) -> None:
         """Show an event."""
@@ -103,17 +114,17 @@ class ConversationModel:
         self.blocks.append(Remark(run_id=self.run_id, turn=self._turn, depth=depth, words=words, style=style))
         self.revision += 1
 
-    def queue(self, words: str) -> None:
-        """Show a message that the agent hears before its next turn."""
+    def queue(self, words: str, number: int) -> None:
+        """Show a message that the agent hears before its next turn; the number is the journal's."""
         self.remark(f"queued: {one_line(words)}", LineStyle.ASKING)
-        self._queued.append((self.blocks[-1], words))
+        self._queued.append((self.blocks[-1], words, number))
 
-    def take_back(self, most: int | None = None) -> list[str]:
-        """The messages that the agent has not heard, oldest first, which are no longer shown."""
+    def take_back(self, most: int | None = None) -> list[tuple[str, int]]:
+        """The messages that the agent has not heard, oldest first, which are no longer shown, with their numbers."""
         taken, self._queued[:most] = self._queued[:most], []
-        self.blocks = [block for block in self.blocks if all(block is not shown for shown, _ in taken)]
+        self.blocks = [block for block in self.blocks if all(block is not shown for shown, *_ in taken)]
         self.revision += 1
-        return [words for _, words in taken]
+        return [(words, number) for _, words, number in taken]
 
     def begin_command(self, command: str) -> ToolUse:
         """Show a command of the user's own, which is about to run."""
@@ -164,6 +175,7 @@ class ConversationModel:
 
     def _run_started(self, event: events.RunStart) -> None:
         if self._depth(event) == 0:
+            self._before = None
             self.run_id, self.status = event.run_id, Status.RUNNING
 
     def _run_resumed(self, event: events.RunResumed) -> None:

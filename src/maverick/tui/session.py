@@ -84,27 +84,34 @@ class Session:
         prepared = self._prepare()
         definition, before, run_id = prepared.definition, self.model.messages, self._new_id()
         _, prompt = definition.render(inputs)
-        if self._notes and PROMPT in inputs:
+        notes = self._notes
+        if notes and PROMPT in inputs:
             *media, asked = [inputs[PROMPT]] if isinstance(inputs[PROMPT], str) else inputs[PROMPT]
-            text = asked + "".join(self._notes)
+            text = asked + "".join(notes)
             inputs = {**inputs, PROMPT: [*media, text] if media else text}
             self._notes = []
-        trace_id = self._backend.continue_conversation(self.agent, self.model.trace_id, run_id)
+        trace_id = self.model.trace_id or os.urandom(16).hex()
         self.model.begin(run_id, prompt, definition.run_config.limits, prepared.context_window)
         if prepared.notice and not before:  # once in a conversation
             self.model.remark(prepared.notice)
-        await self._drive(
-            prepared,
-            lambda executor: executor.execute(
-                definition,
-                inputs=inputs,
-                messages=before,
-                run_id=run_id,
-                trace_id=trace_id,
-                signal=self._signal,
-                on_activity=self.model.tell,
-            ),
-        )
+        tell = self._teller(run_id)
+        try:
+            await self._drive(
+                prepared,
+                lambda executor: executor.execute(
+                    definition,
+                    inputs=inputs,
+                    messages=before,
+                    run_id=run_id,
+                    trace_id=trace_id,
+                    signal=self._signal,
+                    on_activity=tell,
+                ),
+            )
+        except MaverickError:
+            if self.model.forget_refused():
+                self._notes = notes
+            raise
 
     async def open(self, run_id: str) -> None:
         """Show a run from the journal, as far as it can be replayed with its agent as it is now.
@@ -169,15 +176,7 @@ class Session:
         if edit is not None:
             model.edit(edit)
         self.model = model
-        is_known = False
-
-        def tell(event: AgentActivityEvent[Any]) -> None:
-            nonlocal is_known
-            if not is_known:
-                is_known = True
-                self._backend.continue_conversation(self.agent, event.trace_id, run_id, self.origin)
-            self.model.tell(event)
-
+        tell = self._teller(run_id, self.origin)
         await self._drive(
             prepared,
             lambda executor: executor.fork(
@@ -221,9 +220,18 @@ class Session:
         Raises:
             MaverickError: It has not begun, or has just ended.
         """
-        await self._backend.journal.say(self.run_id, content, by=self._backend.user)
+        number = await self._backend.journal.say(self.run_id, content, by=self._backend.user)
         said = content if isinstance(content, str) else content[-1]
-        self.model.queue(str(said))
+        self.model.queue(str(said), number)
+
+    async def take_back(self) -> list[str]:
+        """Take back what the agent has not heard yet, oldest first; it does not hear it later either.
+
+        Raises:
+            JournalError: The journal cannot be written to.
+        """
+        journal, run_id = self._backend.journal, self.run_id
+        return [words for words, number in self.model.take_back() if await journal.unsay(run_id, number)]
 
     async def run_command(self, command: str) -> None:
         """Run a command of the user's own; the agent sees what it printed with the next message.
@@ -283,6 +291,19 @@ class Session:
         self.model_name = prepared.definition.model_config.model or ""
         self.mode, self.notice = prepared.mode, prepared.notice
         return prepared
+
+    def _teller(self, run_id: str, origin: str = "") -> Callable[[AgentActivityEvent[Any]], None]:
+        """What shows the events of a new run; with the first, which comes once it has begun, the run is remembered."""
+        is_known = False
+
+        def tell(event: AgentActivityEvent[Any]) -> None:
+            nonlocal is_known
+            if not is_known:
+                is_known = True
+                self._backend.continue_conversation(self.agent, event.trace_id, run_id, origin)
+            self.model.tell(event)
+
+        return tell
 
     async def _show_beginning(self, model: ConversationModel, run_id: str) -> None:
         async for stored in self._backend.journal.read(run_id):

@@ -86,6 +86,22 @@ async def test_nothing_and_too_much_cannot_be_said(journal: Journal, content: st
         await journal.say("r", content)
 
 
+async def test_words_that_wait_can_be_taken_back_and_those_that_were_heard_cannot(journal: Journal) -> None:
+    lease = await journal.create(record(), notes("one"))
+    numbers = [await journal.say("r", words) for words in ("first", "second", "third")]
+
+    taken = await journal.unsay("r", numbers[1])
+    again = await journal.unsay("r", numbers[1])
+    heard = []
+    while (said := await listen(journal, lease)) is not None:
+        heard.append(said.said.content)
+        await take_in(journal, lease, said)
+
+    assert (taken, again) == (True, False)
+    assert heard == ["first", "third"]
+    assert not await journal.unsay("r", numbers[0])
+
+
 async def test_so_many_words_may_wait_and_no_more(journal: Journal) -> None:
     lease = await journal.create(record(), [])
     await asyncio.gather(*(journal.say("r", str(number)) for number in range(100)))

@@ -62,9 +62,10 @@ async def write_entries(connection: Connection, append: Append) -> tuple[int, by
     Raises:
         LeaseLostError: Another process has claimed the run.
     """
-    if await write_all(connection, [append]):
-        return None
-    return await first_words(connection, append.lease)
+    while not await write_all(connection, [append]):
+        if (words := await first_words(connection, append.lease)) is not None:
+            return words
+    return None
 
 
 async def write_all(connection: Connection, appends: Sequence[Append]) -> set[str]:
