@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from base64 import b64encode
@@ -18,7 +19,7 @@ from acp import RequestError, image_block
 from acp.schema import EnvVariable, McpServerStdio
 
 from canary import CANARY
-from cli.command import PATIENCE
+from cli.command import PATIENCE, environment
 from cli.editor import Editor, editor
 from cli.folder import Folder
 from cli.shop import PROGRAM
@@ -29,6 +30,7 @@ from maverick.model import ToolCall
 from maverick.runtime.consent import preview_call
 from media_files import png
 from programs import needs_sandbox
+from warm_start import Maverick
 from wire.claude_server import ClaudeServer
 
 pytestmark = pytest.mark.requirement("007-ACP")
@@ -467,6 +469,29 @@ def _is_running(words: bytes) -> bool:
             if words in file.read_bytes():
                 return True
     return False
+
+
+@pytest.mark.parametrize("stream", ["stdin", "stdout"])
+@pytest.mark.parametrize("place", [os.devnull, "file.txt"])
+def test_without_an_editor_at_the_other_end_it_says_so_and_ends(
+    stream: str, place: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file.txt").touch()
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+
+    with (
+        (tmp_path / place).open("r+b") as nobody,
+        Maverick("acp", cwd=tmp_path, env=environment(tmp_path), **{**pipes, stream: nobody}) as process,
+    ):
+        try:
+            _, told = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+
+    assert process.returncode == 2
+    assert told.decode().splitlines() == [
+        "maverick: `maverick acp` is started by an editor, and talks to it. Add it to your editor's settings as an agent."
+    ]
 
 
 @pytest.mark.parametrize(

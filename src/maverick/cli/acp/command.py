@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import signal
+import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -35,7 +36,7 @@ _NOT_AN_EDITOR = (
 
 def serve(options: argparse.Namespace) -> int:
     """Serve an editor until it closes the connection."""
-    if sys.stdin.isatty() or sys.stdout.isatty():
+    if not (_is_connection(0) and _is_connection(1)):
         raise InvalidInputError(_NOT_AN_EDITOR, field="terminal")
     streams = _take_streams()
     config = load_settings()
@@ -68,8 +69,6 @@ async def _answer(agent: EditorAgent, from_editor: TextIO, to_editor: TextIO) ->
     sys.stdin, sys.stdout = from_editor, to_editor
     try:
         reader, writer = await stdio_streams(limit=DEFAULT_STDIO_BUFFER_LIMIT_BYTES)
-    except ValueError as error:
-        raise InvalidInputError(_NOT_AN_EDITOR, field="terminal") from error
     finally:
         sys.stdin, sys.stdout = sys.__stdin__, sys.stderr
     came: list[int] = []
@@ -89,6 +88,15 @@ async def _answer(agent: EditorAgent, from_editor: TextIO, to_editor: TextIO) ->
     finally:
         await agent.aclose()
     return SIGNALLED + came[0] if came else SUCCESS
+
+
+def _is_connection(descriptor: int) -> bool:
+    """Whether someone may be at the other end: of a pipe or a socket, but not of a terminal, a file or a device."""
+    try:
+        mode = os.fstat(descriptor).st_mode
+    except OSError:  # it is closed
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def _take_streams() -> tuple[TextIO, TextIO]:
