@@ -85,7 +85,12 @@ class Agents:
             raise _invalid(
                 f"agent: this conversation is with {name}. Start a new one for another.", "other_agent"
             )
-        answerer = self.of(name)
+        if name not in self._all:
+            raise _invalid(
+                f"This conversation is with {name}, which this server does not have. Start a new conversation.",
+                "unknown_agent",
+            )
+        answerer = self._all[name]
         agent = answerer.agent if isinstance(answerer, AgentAnswerer) else None
         offered = () if agent is None else agent.models
         if question.model is not None and question.model not in offered:

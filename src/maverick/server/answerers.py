@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol, TypeAlias
 
@@ -20,6 +21,7 @@ from maverick.chat.tables import TASKS_AGENT, storable
 from maverick.exceptions import (
     AgentError,
     ApprovalError,
+    InvalidToolError,
     LeaseLostError,
     MaverickError,
     RunChangedError,
@@ -214,7 +216,7 @@ class AgentAnswerer:
             if asked is None:
                 return waiting
             may_be_user = await may_decide(executor, asked, job.user_id)
-            shown = in_order(self.agent.definition, asked)
+            shown = in_order(executor, self.agent.definition, asked)
             return replace(waiting, approval=shown, may_decide=may_be_user)
         if result.success:
             output = None if definition.output_config is None else to_jsonable_python(result.output)
@@ -288,9 +290,13 @@ async def pending_approval(journal: Journal, run_id: str) -> Approval | None:
     return next((one for one in pending if one.run_id.startswith(f"{run_id}/")), None)
 
 
-def in_order(definition: AgentDefinition[Any], asked: Approval) -> Approval:
+def in_order(executor: AgentExecutor, definition: AgentDefinition[Any], asked: Approval) -> Approval:
     """A request to be shown, with its arguments in the order of the tool's parameters; the journal sorts them by name."""
-    tools = (tool for tool in definition.tool_config.tools if not isinstance(tool, str))
+    tools = [tool for tool in definition.tool_config.tools if not isinstance(tool, str)]
+    registry = executor.options["tool_registry"]
+    if registry is not None:
+        with suppress(InvalidToolError):  # it is one of those, or a subagent's
+            tools.append(registry.get(asked.tool_name))
     names = next(
         (list(tool.parameters.get("properties", {})) for tool in tools if tool.name == asked.tool_name), []
     )

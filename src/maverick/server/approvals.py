@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from typing import Any
 
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from maverick.exceptions import ApprovalError, InvalidInputError, RunNotFoundError
 from maverick.journal import Approval, ApprovalStatus
 from maverick.journal.approvals import edited_json, is_expired
+from maverick.runtime import AgentExecutor
 from maverick.server.answer import AnswerStatus, ApprovalBody
 from maverick.server.answer_store import AnswerStore
 from maverick.server.answerers import AgentAnswerer, in_order, may_decide, pending_approval
@@ -43,7 +44,7 @@ class Approvals:
         if asked is None or is_expired(asked, time.time()):
             return None
         is_allowed = bool(await _decidable(answerer, user_id, [asked], user_id))
-        shown = in_order(answerer.agent.definition, asked)
+        (shown,) = await _in_order(answerer, user_id, [asked])
         return ApprovalBody.of(shown, agent, conversation_id, may_decide=is_allowed)
 
     async def is_served(self, user_id: str, run_id: str) -> bool:
@@ -153,8 +154,8 @@ class Approvals:
             ]
             decidable = await _decidable(answerer, owner, of_agent, user_id)
             found += [
-                ApprovalBody.of(in_order(answerer.agent.definition, one), agent, "", for_other=True)
-                for one in decidable
+                ApprovalBody.of(one, agent, "", for_other=True)
+                for one in await _in_order(answerer, owner, decidable)
             ]
         return found
 
@@ -163,9 +164,28 @@ async def _decidable(
     answerer: AgentAnswerer, owner: str, asked: Sequence[Approval], user_id: str
 ) -> list[Approval]:
     """Those of an owner's requests that a user may decide: none while the agent cannot be run for the owner."""
+
+    async def decidable(executor: AgentExecutor) -> list[Approval]:
+        return [one for one in asked if await may_decide(executor, one, user_id)]
+
+    return await _looked_up(answerer, owner, decidable) or []
+
+
+async def _in_order(answerer: AgentAnswerer, owner: str, asked: Sequence[Approval]) -> list[Approval]:
+    """Requests to be shown, with their arguments in the order of the tool, if the agent can be run for the owner."""
+
+    async def ordered(executor: AgentExecutor) -> list[Approval]:
+        return [in_order(executor, answerer.agent.definition, one) for one in asked]
+
+    return await _looked_up(answerer, owner, ordered) or list(asked)
+
+
+async def _looked_up(
+    answerer: AgentAnswerer, owner: str, look: Callable[[AgentExecutor], Awaitable[list[Approval]]]
+) -> list[Approval] | None:
     try:
         async with answerer.agent.executor(owner) as executor:
-            return [one for one in asked if await may_decide(executor, one, user_id)]
+            return await look(executor)
     except Exception as error:  # noqa: BLE001 - the module of an agent may raise anything
         log_in_full("agent_not_available", error, agent=answerer.name)
-        return []
+        return None

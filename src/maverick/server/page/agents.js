@@ -48,6 +48,10 @@ export class Agents {
     return this.model.disabled ? undefined : this.model.value;
   }
 
+  has(name) {
+    return this.all.some((agent) => agent.name === name);
+  }
+
   get(name) {
     return this.all.find((agent) => agent.name === (name ?? this.chosen)) ?? { name, description: "", inputs: [], ideas: [], takes_words: true };
   }

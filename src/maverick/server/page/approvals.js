@@ -10,7 +10,9 @@ const AGAIN = 30000;
 /** A question whether a tool may be called, with what: its arguments can be changed first. */
 export function approvalCard(approval, onDecide, onStop = null) {
   const { question, verb, details } = callPreview(approval);
-  const reason = element("input", { type: "text", class: "reason", maxlength: "2000", placeholder: "Reason, if you decline", "aria-label": "Reason" });
+  const reason = element("input", { type: "text", class: "reason", maxlength: "2000", placeholder: "Reason, if you decline", "aria-label": "Reason", onkeydown: (event) => {
+    if (event.key === "Enter" && !event.isComposing && reason.value.trim()) decide(false);
+  } });
   const given = element("div", { class: "output" }, ...details);
   const problem = element("p", { class: "error", role: "alert" });
   let fields = null;

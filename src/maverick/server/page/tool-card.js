@@ -17,14 +17,15 @@ const LONG = 2000; // milliseconds that are worth a mention
 /** The card of one tool call. */
 export class ToolCard {
   constructor(name, parameters) {
+    this.plan = name === "update_plan" ? plan(parameters?.steps) : null;
     this.status = element("span", { class: "tool-status" });
     this.time = element("span", { class: "tool-time" });
     const given = Object.entries(parameters ?? {}).filter(([, value]) => value !== null && value !== "");
-    this.body = element("div", { class: "tool-body" }, ...(given.length ? section("With", Object.fromEntries(given)) : []));
+    this.body = element("div", { class: "tool-body" }, ...(this.plan ? [this.plan] : given.length ? section("With", Object.fromEntries(given)) : []));
     const subject = given.map(([, value]) => value).find((value) => typeof value === "string") ?? "";
     this.node = element(
       "details",
-      { class: "tool running" },
+      { class: "tool running", open: this.plan !== null },
       element(
         "summary",
         {},
@@ -46,7 +47,7 @@ export class ToolCard {
     else if (outcome !== "finished" || result?.success === false) this.show("failed", "Failed", "close");
     else this.show("finished", "Done", "check");
     this.time.textContent = duration >= LONG ? `${Math.round(duration / 1000)} s` : "";
-    this.body.append(...section("Result", readable(result)));
+    if (!this.plan || result?.success === false) this.body.append(...section("Result", readable(result)));
   }
 
   /** The answer was stopped before the call was over. */
@@ -68,6 +69,18 @@ export class ToolCard {
     this.node.className = `tool ${state}`;
     this.status.replaceChildren(icon(picture), element("span", { class: "visually-hidden", text: `${label}: ` }));
   }
+}
+
+const MARKS = { done: ["✓", "Done"], in_progress: ["▸", "In progress"], pending: ["○", "To do"] };
+
+/** The steps of an agent's plan, each with a mark; null if that is not what was written down. */
+function plan(steps) {
+  if (!Array.isArray(steps) || !steps.length || !steps.every((one) => typeof one?.step === "string" && one.status in MARKS)) return null;
+  const items = steps.map(({ step, status }) => {
+    const [mark, label] = MARKS[status];
+    return element("li", { class: `step ${status}` }, element("span", { class: "step-mark", "aria-hidden": "true", text: mark }), element("span", { class: "visually-hidden", text: `${label}: ` }), element("span", { text: straight(step) }));
+  });
+  return element("ul", { class: "plan", "aria-label": "Plan" }, ...items);
 }
 
 /** What a tool answered, without what is only for programs. */

@@ -4,7 +4,7 @@ import { ask, followAnswer } from "./api.js";
 import { form, welcome } from "./agents.js";
 import { decision } from "./approvals.js";
 import { confirm } from "./dialog.js";
-import { byId, copy, goOnFrom } from "./element.js";
+import { byId, copy, element, goOnFrom } from "./element.js";
 import { AnswerMessage, userMessage } from "./messages.js";
 
 /** Shows one conversation at a time, and holds it. */
@@ -48,6 +48,7 @@ export class Transcript {
     byId("composer").hidden = !takesWords;
     words.placeholder = placeholder(agent.name);
     this.agents.show(null);
+    this.node.classList.remove("read-only");
     byId("to-end").hidden = true;
     this.node.replaceChildren(welcome(agent, { onWords: (text) => this.send(text), onInputs: (inputs, text) => this.begin(inputs, text) }));
   }
@@ -57,7 +58,9 @@ export class Transcript {
     this.agent = agent;
     this.agents.show(agent, model);
     const words = byId("composer-text");
-    byId("composer").hidden = false;
+    const isServed = this.agents.has(agent);
+    byId("composer").hidden = !isServed;
+    this.node.classList.toggle("read-only", !isServed);
     words.placeholder = placeholder(agent);
   }
 
@@ -78,6 +81,7 @@ export class Transcript {
       if (message.role === "user") this.showUser(message);
       else this.last = this.put(AnswerMessage.kept(message, this.answering()));
     }
+    if (!this.agents.has(conversation.agent)) this.node.append(element("p", { class: "note elsewhere", text: `This conversation is with ${conversation.agent}, which this server does not have. It can only be read here.` }));
     if (conversation.approval) this.last?.ask(conversation.approval);
     if (!conversation.running) this.queue(conversation.queued);
     this.down(true);
