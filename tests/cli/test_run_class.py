@@ -50,6 +50,45 @@ ASKING = """
 """
 
 
+FAILING = """
+    from maverick.agents import MaverickAgent, registry
+
+    @registry.register("only")
+    class Only(MaverickAgent):
+        "Is never made."
+        system_prompt = "You."
+
+        def __init__(self, **options):
+            super().__init__(**options)
+            raise RuntimeError("no database")
+
+        async def execute(self, context):
+            return await self.run_prompt("hi", context)
+"""
+
+
+@pytest.mark.parametrize("base", ["MaverickAgent", "object"])
+def test_a_constructor_that_fails_is_told_as_the_agents_with_its_line(base: str, folder: Folder) -> None:
+    code = FAILING.replace("(MaverickAgent)", f"({base})")
+    folder.write("agents.py", code if base == "MaverickAgent" else code.replace("(**options)\n", "()\n"))
+
+    done = folder.main("run", "agents.py:only", "-p", "hi")
+
+    assert done.returncode == 2
+    told = "The agent 'only' cannot be made. agents.py, line 10: RuntimeError: no database"
+    assert done.stderr.splitlines() == [f"maverick: {told}"]
+
+
+def test_a_constructor_that_wants_more_than_it_is_given_is_told_as_the_agents(folder: Folder) -> None:
+    folder.write("agents.py", FAILING.replace("self, **options", "self, database"))
+
+    done = folder.main("run", "agents.py:only", "-p", "hi")
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("maverick: The agent 'only' cannot be made. TypeError: ")
+    assert "'database'" in done.stderr
+
+
 @pytest.fixture
 def api(folder: Folder) -> Iterator[CliApi]:
     """The API, in a thread of its own, and an environment in which the CLI knows nothing else."""

@@ -29,7 +29,7 @@ from maverick.agents.class_definition import (
 from maverick.agents.context import AgentContext
 from maverick.agents.named_tools import CLAUDE_TOOLS, coding_registry
 from maverick.agents.query import QueryEvents
-from maverick.agents.registry import Agent, make_agent
+from maverick.agents.registry import Agent, make_class_agent
 from maverick.exceptions import AbortedError, InvalidInputError
 from maverick.loop import AgentDefinition, Input, InputConfig, OutputConfig, PromptConfig, TerminateReason
 from maverick.loop.entries import Execution
@@ -71,9 +71,9 @@ def define_class(name: str, cls: type[Agent], context: AgentContext, **options: 
         options: What the class's constructor takes.
 
     Raises:
-        InvalidInputError: The class has no prompts that could be run.
+        InvalidInputError: The class has no prompts that could be run, or its constructor failed.
     """
-    agent = make_agent(name, cls, **options)
+    agent = make_class_agent(name, cls, **options)
     if not isinstance(agent, MaverickAgent):
         raise InvalidInputError(
             f"{name}: expected a class that derives from MaverickAgent, got {cls!r}.", field="cls"

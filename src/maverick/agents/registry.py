@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeAlias, overl
 from typing_extensions import TypeVar
 
 from maverick.agents.named_tools import coding_registry, named_tools, names_tools, servers_named
+from maverick.agents.python_source import describe_failure
 from maverick.config import AgentConfig
 from maverick.exceptions import (
     AgentError,
@@ -260,6 +261,24 @@ def make_agent(name: str, registered: Registered, **options: Any) -> Agent:
         agent = registered(**({"name": name} if _wants_name(registered) else {}) | options)
     object.__setattr__(agent, "execute", _without_raising(name, agent.execute))
     return agent
+
+
+def make_class_agent(name: str, cls: AgentClass, **options: Any) -> Agent:
+    """What :func:`make_agent` makes of a class, for someone who has only named the agent.
+
+    Raises:
+        InvalidInputError: The constructor failed; the message says where in its code.
+    """
+    try:
+        return make_agent(name, cls, **options)
+    except MaverickError:
+        raise
+    except Exception as error:  # the agent's own code may raise anything
+        file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+        folder = Path(file).parent if file else Path.cwd()
+        raise InvalidInputError(
+            f"The agent {name!r} cannot be made. {describe_failure(error, folder)}", field="agent"
+        ) from error
 
 
 def _wants_name(cls: AgentClass) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from maverick.agents import AgentContext, AgentResult
 from maverick.agents.class_executor import until_stopped
 from maverick.agents.discovery import DiscoveredAgent
-from maverick.agents.registry import make_agent
+from maverick.agents.registry import make_class_agent
 from maverick.cli.run.inputs import gather_inputs
 from maverick.cli.run_options import OPTIONS, RunOptions
 from maverick.cli.run_printer import RunPrinter, watch
@@ -47,7 +47,7 @@ def run_class_agent(
         raise InvalidInputError("--attach: an agent that is a class takes text only.", field="attach")
     inputs = gather_inputs(found.inputs, options.inputs, options.prompt, screen)
     context = replace(AgentContext.from_cwd(Path.cwd(), config), extra=inputs)
-    agent = make_agent(found.name, found.agent, **given)
+    agent = make_class_agent(found.name, found.agent, **given)
     console = Console(MemoryJournal(), screen, options.as_json)
     printer = RunPrinter(console, RunOptions(), None, RunConfig(), found.name, kept=False)
 
