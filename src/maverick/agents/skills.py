@@ -32,6 +32,7 @@ from maverick.runtime.toolset import Guidance
 from maverick.tools import FunctionTool
 
 FILE = "SKILL.md"
+_COMMAND = r"/[A-Za-z0-9_.-]{1,64}"
 _NAME = r"(?=.{1,64}$)[a-z0-9]+(-[a-z0-9]+)*"
 _LONGEST_DESCRIPTION = 1024
 _MOST_SKILLS = 100
@@ -173,6 +174,22 @@ class Skills:
     def followed(self, name: str, words: str = "") -> str:
         """What a model is told when a user asks for a skill by name, with further words; also for people's own skills."""
         return f"Follow the skill {name}:\n\n{self._instructions(self.by_name[name])}\n\n{words}".rstrip()
+
+    def expanded(self, prompt: str) -> str:
+        """What a prompt means: one that begins with a slash is the skill that it names, with the words after it.
+
+        Raises:
+            InvalidInputError: There is no such skill.
+            ToolError: It cannot be read.
+        """
+        command, *rest = prompt.split(maxsplit=1) or [""]
+        name = command[1:]
+        if not re.fullmatch(_COMMAND, command) or Path(command).exists():  # a file may be meant
+            return prompt
+        if name not in self.by_name:
+            unknown = describe_unknown("skill", name[:100], list(self.by_name))
+            raise InvalidInputError(f"{unknown} If it is no command, put a word before it.", field="prompt")
+        return self.followed(name, *rest)
 
     @property
     def _offered(self) -> dict[str, Skill]:

@@ -10,7 +10,9 @@ from pathlib import Path
 from msgspec import structs
 
 from maverick.agents.discovery import DiscoveredAgent
+from maverick.agents.named_tools import names_coding_tools
 from maverick.agents.running import agent_executor, has_own_executor, offered_agents
+from maverick.agents.skills import load_skills
 from maverick.cli.agent_lookup import explain_stand_in, find_agent, look_up, who_answers
 from maverick.cli.models import offered_models
 from maverick.cli.screen import Screen
@@ -68,7 +70,9 @@ def served_agents(
         opened = partial(agent_executor, agent, config, journal)
         is_own = has_own_executor(agent)
         models = [] if is_own or answering is None else _choices(answering.model, offered)
-        served.append(ServedAgent(definition, opened, for_each_user=is_own, models=models))
+        has_skills = not in_fleet and names_coding_tools(definition)
+        skills = partial(load_skills, Path.cwd()) if has_skills else None
+        served.append(ServedAgent(definition, opened, for_each_user=is_own, models=models, skills=skills))
     if problems and len(problems) == len(served):
         raise problems[0]
     for problem in problems:

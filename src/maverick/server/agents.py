@@ -8,13 +8,14 @@ from typing import Any
 from pydantic import BaseModel
 
 from maverick.chat import AgentRunner
-from maverick.exceptions import InvalidInputError, describe_unknown
+from maverick.exceptions import InvalidInputError, ToolError, describe_unknown
 from maverick.journal import Journal
 from maverick.misuse import refuse
 from maverick.server.answer import Question
 from maverick.server.answerers import AgentAnswerer, Answerer, TaskChat
 from maverick.server.errors import RequestRefusedError
-from maverick.server.served_agent import InputBody
+from maverick.server.served_agent import CommandBody, InputBody
+from maverick.tools.threads import run_in_thread
 
 _TASKS = "Helps one person with their list of tasks."
 _TASK_IDEAS = ["Add buy milk tomorrow", "What is due this week?", "Show my tasks", "What can you do?"]
@@ -37,6 +38,8 @@ class AgentBody(BaseModel):
     """The model that answers, unless another one is chosen."""
     models: list[str] = []
     """The models that can be chosen."""
+    commands: list[CommandBody] = []
+    """The skills that can be asked for by name, as ``/name``."""
     problem: str = ""
     """Why it cannot answer now; empty if it can."""
 
@@ -100,6 +103,10 @@ class Agents:
             raise _invalid("inputs: only the first message to an agent that takes inputs has some.")
         if agent is None:
             return None
+        try:
+            agent.expanded(question.message)
+        except (InvalidInputError, ToolError) as error:
+            raise _invalid(str(error), "unknown_command") from error
         if is_first:
             try:
                 return agent.first_inputs(question.message, question.inputs or kept)
@@ -134,6 +141,7 @@ class Agents:
             ideas=list(agent.ideas),
             model=definition.model_config.model or "",
             models=list(agent.models),
+            commands=await run_in_thread(agent.commands),
             problem=self._problems[answerer.name],
         )
 

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
+from maverick.agents.skills import Skills
 from maverick.exceptions import MaverickError
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
@@ -44,6 +45,13 @@ class InputBody(BaseModel):
     """What it is if it is not given."""
 
 
+class CommandBody(BaseModel):
+    """A skill that a user may ask for by name, as ``/name``."""
+
+    name: str
+    description: str
+
+
 class ServedAgent:
     """An agent that a server has.
 
@@ -53,6 +61,7 @@ class ServedAgent:
         for_each_user: Whether each user has an executor of their own; else one serves all.
         ideas: What a user may say first, to be shown as suggestions.
         models: The models that users may choose between, if not only its own: each a ``provider:model``.
+        skills: Finds the skills that users may ask for by name, as ``/name``; asked each time.
     """
 
     def __init__(
@@ -63,8 +72,10 @@ class ServedAgent:
         for_each_user: bool = False,
         ideas: Sequence[str] = (),
         models: Sequence[str] = (),
+        skills: Callable[[], Skills] | None = None,
     ) -> None:
         self.definition = _taking_words(definition)
+        self.skills = skills
         self.ideas = tuple(ideas)
         # Each is checked now, not when somebody chooses it.
         self.models = tuple(str(replace(definition.model_config, model=model).model) for model in models)
@@ -128,12 +139,31 @@ class ServedAgent:
     def run_inputs(
         self, words: str, attachments: Sequence[Image | Document], kept: Mapping[str, Any], *, is_first: bool
     ) -> tuple[AgentDefinition[Any], dict[str, Any]]:
-        """The definition that answers a message, and its inputs."""
+        """The definition that answers a message, and its inputs.
+
+        Raises:
+            InvalidInputError: The words ask for a skill that is not there.
+        """
+        words = self.expanded(words)
         said = [*attachments, words] if attachments else words
         if is_first:
             return self.definition, {**({self.words_input: said} if self.words_input else {}), **kept}
         inputs = {name: value for name, value in kept.items() if name in self.later.inputs}
         return self.later, {**inputs, _words_name(self.later): said}
+
+    def expanded(self, words: str) -> str:
+        """What a message means: one that begins with a slash is the skill that it names, if it has any.
+
+        Raises:
+            InvalidInputError: There is no such skill.
+            ToolError: It cannot be read.
+        """
+        return words if self.skills is None or not words.startswith("/") else self.skills().expanded(words)
+
+    def commands(self) -> list[CommandBody]:
+        """The skills that users may ask for by name."""
+        found = () if self.skills is None else self.skills().by_name.values()
+        return [CommandBody(name=skill.name, description=skill.description) for skill in found]
 
     async def aclose(self) -> None:
         """Close the executor that serves all users."""

@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 from playwright.async_api import BrowserContext, expect
 
-from maverick import ToolRegistry, define_agent, tool
+from maverick import AgentExecutor, SqliteJournal, ToolRegistry, define_agent, tool
+from maverick.agents.skills import Skills
+from maverick.config.trust import Trust
+from maverick.server import ServedAgent
 from maverick.testing import ScriptedClient, call, reply
 from server.browser.test_accessibility import problems
 from server.browser.test_agents_page import serving
 from server.browser.window import Window
+from server.chat_server import ChatServer
 from server.test_agents import clerk
 
 pytestmark = [
@@ -93,3 +97,37 @@ async def test_a_conversation_with_an_agent_of_another_server_can_be_read_but_no
     assert (refused.status, refused.code) == (422, "unknown_agent")
     assert refused.body["error"]["message"].startswith("This conversation is with clerk, which this server")
     assert window.errors == []
+
+
+async def test_a_skill_is_asked_for_by_name_and_one_that_is_not_there_is_refused_with_the_words_given_back(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    skill = tmp_path / "skills" / ".maverick/skills/notes/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: notes\ndescription: Writes release notes.\n---\nBe brief.\n")
+    skills = Skills(tmp_path, tmp_path / "skills", Trust(None))
+    client = ScriptedClient([reply("Three changes.")])
+    writer = define_agent("writer", "You write.")
+    async with SqliteJournal(tmp_path / "runs.db") as journal:
+        executor = AgentExecutor(client, journal=journal)
+        served = ServedAgent(writer, lambda _: executor, skills=lambda: skills)
+        async with ChatServer(tmp_path / "chat.db", agents=[served], journal=journal) as server:
+            window = await Window.open(context, server, "ana")
+            page, composer = window.page, window.page.locator("#composer-text")
+            await window.say("/note for 3")
+            await expect(page.locator("#toast")).to_contain_text("Did you mean 'notes'?")
+            await expect(composer).to_have_value("/note for 3")
+            await expect(page.locator(".welcome")).to_be_visible()
+            await composer.fill("for 3")
+            await page.keyboard.press("Control+k")
+            await page.keyboard.type("/notes")
+            await page.keyboard.press("Enter")
+            await expect(composer).to_have_value("/notes for 3")
+            await page.keyboard.press("Enter")
+            await expect(window.answers).to_contain_text("Three changes.")
+            await expect(page.locator(".message.user")).to_contain_text("/notes for 3")
+
+    (request,) = client.requests
+    assert request.messages[-1].content.startswith("Follow the skill notes:\n\nBe brief.")
+    assert request.messages[-1].content.endswith("for 3")
+    assert [error for error in window.errors if "422" not in error] == []

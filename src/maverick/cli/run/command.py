@@ -36,7 +36,6 @@ from maverick.exceptions import (
     InvalidInputError,
     MaverickError,
     RunNotFoundError,
-    describe_unknown,
 )
 from maverick.journal import Journal
 from maverick.loop import AgentDefinition
@@ -182,22 +181,17 @@ async def _said_in(journal: Journal, run_id: str) -> tuple[Message, ...]:
 
 def _said(prompt: str | None, own: AgentDefinition[Any]) -> str | None:
     """The prompt; a slash command is replaced by the prompt of an MCP server, or the skill, that it names."""
-    command, _, rest = (prompt or "").partition(" ")
-    if prompt is None or not command.startswith("/"):
+    if prompt is None or not prompt.startswith("/"):
         return prompt
-    if command.startswith("/mcp__"):
+    if prompt.startswith("/mcp__"):
         from maverick.tools.mcp import expand_prompt  # here, since it brings MCP with it
 
         return asyncio.run(expand_prompt(prompt))
-    if not names_coding_tools(own) or "/" in command[1:] or Path(command).exists():  # which may be meant
+    if not names_coding_tools(own):
         return prompt
     from maverick.agents.skills import load_skills  # here, since few prompts are commands
 
-    skills = load_skills(Path.cwd())
-    if command[1:] not in skills.by_name:
-        unknown = describe_unknown("skill", command[1:], list(skills.by_name))
-        raise InvalidInputError(f"{unknown} If it is no command, begin it with a space.", field="prompt")
-    return skills.followed(command[1:], rest)
+    return load_skills(Path.cwd()).expanded(prompt)
 
 
 def _journal(options: argparse.Namespace, config: MaverickConfig) -> Journal:

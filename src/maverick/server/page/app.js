@@ -38,6 +38,7 @@ function commands() {
     { label: "New conversation", key: "Alt+N", action: startNew },
     { label: "Write a message", key: "/", action: () => byId("composer-text").focus() },
     { label: "Attach files", action: click("attach") },
+    ...transcript.commands.map(({ name, description }) => ({ label: `/${name}: ${description}`, action: () => write(`/${name} `) })),
     ...(transcript.following ? [{ label: "Stop the answer", key: "Esc", action: () => transcript.stop() }] : []),
     { label: "Search conversations", action: () => focusIn("conversations", "search-conversations") },
     ...(hasTasks
@@ -224,6 +225,15 @@ function giveBack(text, id, files = []) {
   if (place !== address()) return;
   attachments.put(files);
   if (editing === null) showDraft();
+}
+
+/** Begin a message, before what is written already. */
+function write(text) {
+  const input = byId("composer-text");
+  input.value = `${text}${input.value}`;
+  setDraft(input.value);
+  grow();
+  input.focus();
 }
 
 function address() {

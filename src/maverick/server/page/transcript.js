@@ -130,7 +130,7 @@ export class Transcript {
     const { runId } = this;
     const said = this.enqueue(text);
     try {
-      if (!runId) return;
+      if (!runId || this.commands.some(({ name }) => text.split(/\s/, 1)[0] === `/${name}`)) return; // a command is sent after the answer
       said.isSaid = true; // it may be heard before the server's reply is here
       await ask("POST", `/api/runs/${runId}/say`, { message: text });
       said.isKept = true;
@@ -142,6 +142,11 @@ export class Transcript {
       this.hearQueued(said);
       this.listeners.onReturned(text, this.id);
     }
+  }
+
+  /** What the agent can be told to use by name, as /name. */
+  get commands() {
+    return this.agents.get(this.agent).commands ?? [];
   }
 
   /** It is heard, or given back. */
@@ -269,7 +274,7 @@ export class Transcript {
     try {
       await followAnswer({ ...source, onEvent: hear, onLost: () => answer.lost(), signal: following.signal });
     } catch (error) {
-      if (error.code === "waiting" && source.begin?.path === "/api/chat") return this.takeBack(source.begin.body, error);
+      if (["waiting", "unknown_command"].includes(error.code) && source.begin?.path === "/api/chat") return this.takeBack(source.begin.body, error);
       answer.fail(error.message);
       if (error.status === 401) this.listeners.onError(error);
     } finally {
@@ -277,11 +282,12 @@ export class Transcript {
     }
   }
 
-  /** A message was refused, since an answer waits that this tab did not know of. */
+  /** A message was refused: it names no command, or an answer waits that this tab did not know of. */
   takeBack({ message, attachments = [] }, error) {
     this.listeners.onError(error);
     this.listeners.onReturned(message ?? "", this.id, attachments);
-    this.open(this.id).catch(this.listeners.onError);
+    if (this.id) this.open(this.id).catch(this.listeners.onError);
+    else this.clear();
   }
 
   begun({ run_id, conversation_id }) {
