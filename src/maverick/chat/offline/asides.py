@@ -44,7 +44,7 @@ _OPENING = pattern(rf"[,;:.!?…–-]+\s+|\s+(?=(?:{_ASKS}|{_TELLS}|{_EXCLAIMS})
 _RUNS_ON = rf"\s+(?:{_TELLS}|{_EXCLAIMS})"
 _REQUEST = pattern(rf"{_LINK}*(?:{_ASKS}|{_VERB}\b|(?:please|kindly)\b)")
 _GOES_ON = pattern(
-    r".*(?:\b(?:so|and|but|then|also|now|please|just|well|oh|ok|okay|you|i|we|he|she|they|can|could|would|will|may|must|should|to|not|never|"
+    r".*(?:\b(?:so|and|but|then|also|now|please|just|well|oh|ok|okay|you|i|we|he|she|they|can|could|would|will|may|must|should|to|not|never|gonna|wanna|"
     r"before|after|when|if|while|because|since|as|that|what|how|why|where|which|than|an?|the|my|our|your|his|her|of|for|with|in|at|by|from|about)|n't)"
 )
 """What no clause ends with."""

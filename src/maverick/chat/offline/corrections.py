@@ -24,7 +24,7 @@ TO_COME = " now"
 """The end of an answer that is not given yet: there is nothing to undo in it."""
 _HEAD = (
     r"(?:actually|no(?! (?:due|date|deadline|rush|hurry|idea|prob|problem|worries|way|priority)\b)|nope|nah|oops|whoops|oh|ah|dear|bother|shoot|crap|gosh|argh|damn|ugh|wait|forgive me|excuse me|i (?:do )?apologi[sz]e|hang on|hold on|stop|sorry|(?:my )?apologies|pardon|my (?:bad|mistake)|correction|typo|"
-    r"better|rather|well|hm+|uh|um|on second thoughts?|you know what|i(?:'m| am) (?:wrong|mistaken)|(?:the )?wrong(?: (?:day|date|one|time|name|priority|task))?|not that(?: one)?)"
+    r"better|rather|well|silly me|hm+|uh|um|on second thoughts?|you know what|i(?:'m| am) (?:wrong|mistaken)|(?:the )?wrong(?: (?:day|date|one|time|name|priority|task))?|not that(?: one)?)"
 )
 HESITATION = pattern(
     rf"^(?:(?:{_HEAD}|(?:i )?(?:should(?:'ve| have) (?:said|mentioned|added)|forgot to (?:say|mention)|meant?|said|wanted)|make that|scratch that)\b[,.!:… ]+)+"
@@ -205,7 +205,9 @@ _NAME = re.compile(r"[A-Z]\w*")
 OBJECTS = pattern(
     r"\b(?:no|nope|nah|not|never|\w+n't|wrong|other|mean|meant|mistake|oops|wait|stop|hang on|why|huh|hmm+|forget|mind)\b"
 )
-_FOR_IT = pattern(r"\b(?:due|deadline|(?:change|move|update|set|put|make) (?:it|that))\b")
+_FOR_IT = pattern(
+    r"\b(?:due|deadline|(?:ought|has|needs) to be \w+ by|(?:change|move|update|set|put|make) (?:it|that))\b"
+)
 _BETTER = pattern(
     r"\b(?:prefer|(?:would be|is|suits) (?:me )?better|i meant?|i confused|on reflection|should have said|(?:could|can|should) (?:it|that)(?: one)? be|need (?:it|that) (?:done )?(?:by|on))\b"
     r"|^(?:it|that)'s the \w+ after\b"

@@ -39,7 +39,7 @@ TO_COME = pattern(
     r"\b(?:will|'ll|i'll|we'll|going to|gonna|want(?:ed)? to|would like|need(?:s|ed)?|must|should|have to|has to|had to|got to|gotta|to do|plan)\b"
 )
 UNDATE = pattern(
-    r"\b(?:no|remove|take|clear|drop|delete|lose|unset|without|strip|get rid of|cancel)\b.*\b(?:due date|deadline|date)\b|\b(?:has no|(?:doesn't|don't) (?:need|have) an?) (?:due date|deadline|date)\b"
+    r"\b(?:no|remove|take|clear|drop|delete|lose|unset|without|strip|scrap|get rid of|cancel)\b.*\b(?:due date|deadline|date)\b|\b(?:has no|(?:doesn't|don't) (?:need|have) an?) (?:due date|deadline|date)\b"
 )
 REOPEN = pattern(
     r"\b(?:re-?open|un-?complete|un-?mark|un-?check|un-?tick|undone|unfinished|incomplete)\b|\bnot (?:\w+ ){0,2}(?:done|finished|complete|completed)\b"

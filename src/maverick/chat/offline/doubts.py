@@ -49,7 +49,7 @@ _NOT_IN_TITLES = frozenset(
     re.findall(
         r"[\w']+",
         "actually add already also always am anyway apparently are assistant asking been better both btw but called can can't comes completely "
-        "could did didn't doing doesn't don't dont each easy else ever every everyone excuses finally forget forgetting forgot getting going "
+        "could did didn't doing doesn't don't dont each easy else ever every excuses finally forget forgetting forgot getting going "
         "guess haha happen happens has hasn't he hello hey hi i'd i'll i'm i've if it's just kinda kindly let let's literally lol mate mean means "
         "meant much must named need never no not nothing now okay ones oops possible probably rather really rename reminded reminder "
         "reminding rly rush says separate she should showing so somebody something somehow soon sorry sounds still "
@@ -61,7 +61,8 @@ _NOT_IN_TITLES = frozenset(
 _IS_NO_TITLE = [pattern(each) for each in _NO_TITLE.values()]
 _WHETHER = pattern(r"^((?:check|see|ask(?: \w+)?|find out)) (?:if|whether)(?= \w)")
 _IS = pattern(r"\b(?:is|are|was|were|has|will)\b")
-_ADDING = pattern(r"\b(?:add|put|create|new|note|write|jot|stick|pop|throw|chuck|schedule)\b")
+_SUBORDINATE = pattern(r"\b(?:if|whether|who|what|that|where|when|how|why|which|while|before|after|until)\b")
+_ADDING = pattern(r"\bto-?do:|\b(?:add|put|create|new|note|write|jot|stick|pop|throw|chuck|schedule)\b")
 _DATED = pattern(
     rf"\b(?:(?:on|by) (?:{_WEEKDAY}|the \d{{1,2}}(?:st|nd|rd|th))|tomorrow|(?:day|week|days|weeks) (?:before|after))\b"
 )
@@ -88,7 +89,7 @@ def is_doubtful(call: RequestedCall, said: str) -> bool:
     is_there = not is_new and any(
         is_about(title, task.title) for task in KNOWN_TASKS.get() if not task.completed
     )
-    is_told = _IS.search(title) and not begins_with_deed(title)
+    is_told = _IS.search(title) and not (begins_with_deed(title) and _SUBORDINATE.search(title))
     title = _WHETHER.sub(r"\1", title)
     is_chatty = not _NOT_IN_TITLES.isdisjoint(re.findall(r"[\w']+", title.lower().replace("’", "'")))
     return bool(

@@ -16,8 +16,8 @@ from maverick.chat.matching import BASE_FORMS
 from maverick.chat.offline.additions import Heard
 from maverick.chat.offline.dates import find_date, take_timing, when_last
 from maverick.chat.offline.readings import READERS
+from maverick.chat.offline.spelling import corrected
 from maverick.chat.offline.wording import (
-    corrected,
     pattern,
     plain_request,
     quoted,

@@ -26,6 +26,7 @@ from maverick.chat.offline.doubts import is_doubtful
 from maverick.chat.offline.grammar import Kind, small_talk
 from maverick.chat.offline.mentions import mark
 from maverick.chat.offline.requests import read, understand
+from maverick.chat.offline.spelling import spelt
 from maverick.chat.offline.wording import (
     begins_with_deed,
     ordinal,
@@ -33,7 +34,6 @@ from maverick.chat.offline.wording import (
     plain_end,
     plain_request,
     quoted,
-    spelt,
     without_chatter,
 )
 from maverick.providers.offline import RequestedCall
@@ -155,6 +155,7 @@ _NO_UNDO = pattern(
 )
 _IS_REASON = pattern(r"(?:because|since|cause|i|i'm|i've|it|it's|we|he|she|they|there|the|my)\b")
 _NOT_THAT = pattern(r"^not (?:the |my )?[\w ]+?, (?:but )?|,? not (?:the|my) [\w ]+$")
+_STILL_OPEN = pattern(r",? (?:the |my )?\w+(?: \w+)? (?:is|are) (?:still|not)\b.*$")
 _IT_WAS = pattern(r"(?:it|that) was (?=the |my )")
 _NOT_THESE = pattern(r"not (?P<task>[\w ]+?)(?:,? (?:only|just|but) [\w ]+)?|(?:only|just) (?P<kept>[\w ]+)")
 _MEANT = pattern(r"\bmeant?\b")
@@ -166,7 +167,7 @@ def _other_task(said: str, answered: str, said_before: str, today: date) -> Mean
     """The change that was just made, for another task: "no, I meant the plants", or "and the plants"."""
     is_changed = answered.startswith(("Great! I've marked", "Updated!"))
     plain = plain_end(said)
-    meant = HESITATION.sub("", plain)
+    meant = _STILL_OPEN.sub("", HESITATION.sub("", plain))
     also = _ALSO.fullmatch(plain) or _TOO.fullmatch(said) if is_changed else None
     task = also["task"] if also else _NOT_THAT.sub("", _IT_WAS.sub("", meant))
     if not (is_changed or _ASKED_DELETE.match(answered)) or (task == plain and not also):

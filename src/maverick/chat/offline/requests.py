@@ -36,7 +36,7 @@ _CORRECTED = pattern(
     r"(?P<instead>.+)"
 )
 _PUT_DOWN = re.compile(
-    r"(?P<what>.+?)(?:[,.;!–-]+\s*|\s+(?=(?:please|pls|can you|could you|so) |add(?: (?:it|that|this|both))?[.! ]*$))(?:so |and |please |pls |can you |could you |would you |just |do |maybe |also )*"
+    r"(?P<what>.+?)(?:[,.;!–-]+\s*|\s+(?=(?:please|pls|can you|could you|so) |add(?: (?:it|that|this|both))?[.! ]*$))(?:so |and |please |pls |can you |could you |would you |(?:if|would) you (?:would )?be so kind as to |just |do |maybe |also )*"
     r"(?:(?:put|write|note|add|jot|stick|pop|chuck|throw)(?: (?:that|it|this|both|them|those|these))?(?: down| (?:on|to|in)(?: there| (?:(?:my|the) )?(?:\w+ )?list)?| as an? (?:new )?(?:task|to-?do|reminder))*"
     r"|(?:remind|remember) me(?: of (?:it|that))?|track(?: (?:it|that|this))?|make (?:a )?note(?: of (?:it|that|this))?|(?:make|create|set|add) (?:me )?an? (?:task|reminder|note|to-?do)(?: (?:of|for|about) (?:it|that|this))?)"
     r"(?: for me| please| pls| thanks|,? (?:would|will|can) you)*(?P<when>,? [\w ]+?)?(?: please| pls| thanks)*(?:,? no (?:due )?(?:date|deadline|rush|hurry)(?: yet)?)?[.!? ]*",
@@ -209,7 +209,7 @@ def _is_remark(sentence: str, today: date) -> bool:
 
 
 _NO_MATTER = pattern(
-    r"(?:there(?:'s| is) |i(?:'ve)? (?:have |had |got )?|we (?:have |had )|it's |absolutely )?no (?:rush|hurry|time|stress|pressure|big deal|excuses)\b(?: \w+){0,4}\W*"
+    r"(?:there(?:'s| is) |i(?:'ve)? (?:have |had |got )?|we (?:have |had )|it's |absolutely )?no (?:date|deadline|due date|rush|hurry|time|stress|pressure|big deal|excuses)\b(?: \w+){0,4}\W*"
 )
 _IN_DOUBT = pattern(
     r"\b(?:not?|never|nobody|nothing|\w+n't|still|yet|but|if|unless|maybe|perhaps|think|guess|almost|nearly|half|only|except|actually|wait|"
@@ -320,7 +320,10 @@ def _instead(first: str, instead: str, answered: str, today: date) -> Reading:
     if other := read_sentence(instead, about, today):
         return Reading(other, is_certain=True)
     guess = read_sentence(f"add {instead}", "", today) if before.calls[0].tool_name == "add_task" else None
-    return Reading(guess or (), is_certain=False)
+    is_whole = before.is_certain and begins_with_deed(instead) and not find_date(first, today)
+    return Reading(
+        guess or (), is_whole and begins_with_deed(str(before.calls[0].arguments.get("title", "")))
+    )
 
 
 def _with_thing(call: RequestedCall, about: str) -> RequestedCall:

@@ -211,7 +211,9 @@ class _Reader:
             task.due_date and (task.title.casefold() not in named or cues.ENDS.match(task.title))
             for task in self.topic
         )
-        if not (cues.SETS.search(rest) or cues.SETS.search(clause) or is_next or is_note) or (
+        deed = _DEED_OF_IT.match(clause)
+        is_own = deed is not None and _is_own([deed["deed"]], self.topic)
+        if not (cues.SETS.search(rest) or cues.SETS.search(clause) or is_next or is_note or is_own) or (
             cues.NOT_SET.search(rest) and not cues.NOT_YET.search(clause)
         ):
             return None
@@ -262,6 +264,9 @@ class _Reader:
         return is_known and (
             is_own or _base(verbs[0]) in ("get", "do", "grab", "pick", "send", "make", "write")
         )
+
+
+_DEED_OF_IT = pattern(r"(?P<deed>\w+) (?:it|them)\b")
 
 
 def _is_own(verbs: Sequence[str], tasks: Sequence[Task]) -> bool:
