@@ -84,6 +84,14 @@ def test_the_marks_that_are_for_the_model_are_not_shown_and_what_looks_like_them
     ]
 
 
+def test_what_a_user_has_pointed_at_is_shown_without_the_marks_that_are_for_the_model(teller: Teller) -> None:
+    page = mark_untrusted("wiki://tides", "The sea comes and goes.")
+    model = ConversationModel()
+    model.begin("run", [Message.user(f"Low tide?\n\n{page}")], teller.model.gauge.limits, None)
+
+    assert shapes(model) == [("user", "Low tide?\n\nThe sea comes and goes.")]
+
+
 def test_words_after_a_tool_call_are_a_block_of_their_own(teller: Teller) -> None:
     teller.begin("Go.")
     teller.say("Before.")

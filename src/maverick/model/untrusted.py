@@ -11,7 +11,7 @@ import re
 
 _BEGINNING = '<untrusted from="'
 _OPENING = re.compile(rf'{_BEGINNING}[^"\n]*" id="([0-9a-f]{{16}})">\n')
-_MARKED = rf'(?s)\A{_BEGINNING}[^"\n]*" id="([0-9a-f]{{16}})">\n(.*?)\n</untrusted \1>'
+_MARKED = rf'{_BEGINNING}[^"\n]*" id="([0-9a-f]{{16}})">\n((?s:.*?))\n</untrusted \1>'
 
 
 def mark_untrusted(source: str, text: str) -> str:
@@ -74,4 +74,9 @@ def _closing(opening: re.Match[str]) -> str:
 
 def unmarked(text: str) -> str:
     """A tool's result as people read it: without the two lines, if it has them."""
+    return re.sub(rf"\A{_MARKED}", lambda marked: marked[2], text)
+
+
+def unmarked_message(text: str) -> str:
+    """A user's message as people read it: without the two lines around whatever in it is from elsewhere."""
     return re.sub(_MARKED, lambda marked: marked[2], text)

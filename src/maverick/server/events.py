@@ -23,7 +23,7 @@ from maverick.loop.events import (
     ToolCallEnd,
     ToolCallStart,
 )
-from maverick.model.untrusted import unmarked
+from maverick.model.untrusted import unmarked, unmarked_message
 from maverick.runtime import AbortSignal
 from maverick.server.answer import AnswerBody, AnswerRecord, AnswerStatus
 from maverick.server.errors import unavailable
@@ -200,7 +200,8 @@ def stream_event(event: AgentActivityEvent) -> tuple[EventName, Mapping[str, Any
             made = EventName.TOOL_END, ended
         case ServerToolUsed(use=use):
             made = EventName.SERVER_TOOL, {"name": use.name, "text": str(use)}
-        case MessageAdded(content=content):
+        case MessageAdded():
+            content = unmarked_message(event.content)
             made = EventName.NOTE, {"text": f"You said: {content}", "said": content}
         case PrefixChanged(reason=reason, tokens=tokens) if tokens:
             made = EventName.NOTE, {"text": f"{reason}: about {tokens:,} tokens not cached"}

@@ -12,7 +12,7 @@ from maverick.loop.prefix import PrefixReason
 from maverick.loop.result import RESUMABLE, TerminateReason, ToolOutcome
 from maverick.model import Message, Part, Role, Thought, ToolCall
 from maverick.model.message import describe_part
-from maverick.model.untrusted import unmarked
+from maverick.model.untrusted import unmarked, unmarked_message
 from maverick.tui.block import Block, LineStyle, Remark, Speaker, ToolState, ToolUse, TurnMark, Words
 from maverick.tui.figures import duration, summary
 from maverick.tui.gauge import Gauge
@@ -250,7 +250,7 @@ class ConversationModel:
 
     def _message_added(self, event: events.MessageAdded) -> None:
         if self._depth(event) == 0:
-            self.edit(event.content, replaces=not self.take_back(1))
+            self.edit(unmarked_message(event.content), replaces=not self.take_back(1))
             self._added = self.blocks[-1]
 
     def _run_ended(self, event: events.RunEnd) -> None:
@@ -344,7 +344,7 @@ class ConversationModel:
         elif said := describe_part(part):
             answer = Speaker.THOUGHT if isinstance(part, Thought) else Speaker.ANSWER
             speaker = Speaker.USER if role is Role.USER else answer
-            self._add_words(said, 0, speaker)
+            self._add_words(unmarked_message(said) if role is Role.USER else said, 0, speaker)
 
     _HANDLERS: ClassVar[dict[type[Any], Any]] = {
         events.RunStart: _run_started,

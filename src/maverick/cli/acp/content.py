@@ -17,7 +17,7 @@ from maverick.exceptions import InvalidInputError
 from maverick.model import Document, Image, Message, Role
 from maverick.model.media import media_from_bytes
 from maverick.model.message import describe_part
-from maverick.model.untrusted import mark_untrusted, unmarked
+from maverick.model.untrusted import mark_untrusted, unmarked_message
 from maverick.runtime.consent import visible
 
 Block: TypeAlias = (
@@ -49,7 +49,7 @@ def said_in(blocks: Sequence[Block], folder: Path) -> Said:
 def title_of(said: Said, limit: int = 80) -> str:
     """A line that tells a conversation from others."""
     text = said if isinstance(said, str) else next((part for part in said if isinstance(part, str)), "")
-    line = " ".join(unmarked(text).split())
+    line = " ".join(unmarked_message(text).split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
@@ -57,7 +57,7 @@ def history_of(messages: Sequence[Message]) -> Iterator[schema.UserMessageChunk 
     """Who said what, for people: tools and thoughts are left out."""
     for message in messages:
         if message.role is Role.USER:
-            if text := unmarked("\n".join(map(describe_part, message.parts))):
+            if text := unmarked_message("\n".join(map(describe_part, message.parts))):
                 yield update_user_message_text(text)
         elif message.role is Role.ASSISTANT and message.content:
             yield update_agent_message_text(message.content)

@@ -30,7 +30,7 @@ from maverick.cli.acp.tool_calls import (
 )
 from maverick.loop import events
 from maverick.model import ToolCall
-from maverick.model.untrusted import unmarked
+from maverick.model.untrusted import unmarked, unmarked_message
 
 Update: TypeAlias = (
     schema.AgentMessageChunk
@@ -113,7 +113,7 @@ class UpdateMapper:
             case events.UsageUpdated():
                 yield from self._usage(event)
             case events.MessageAdded() if replayed:
-                yield update_user_message_text(unmarked(event.content))
+                yield update_user_message_text(unmarked_message(event.content))
             case _:
                 yield from self._remark(event)
 
