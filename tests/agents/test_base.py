@@ -36,6 +36,7 @@ from maverick.agents import (
 from maverick.agents.base import BUILTIN_TOOLS, DEFAULT_MODEL, DEFAULT_PERMISSION_MODE
 from maverick.config.installation import install_command
 from maverick.exceptions import CLINotFoundError, InvalidInputError, InvalidToolError
+from maverick.providers.claude_cli import build_options
 
 SERVERS = {"lab": {"type": "stdio", "command": "lab"}}
 
@@ -326,7 +327,18 @@ def test_any_option_can_be_given_or_changed_by_a_subclass() -> None:
 @pytest.mark.requirement("000-FR-003")
 def test_an_option_that_does_not_exist_is_refused_with_the_nearest() -> None:
     with pytest.raises(InvalidInputError, match=r"no option named 'max_turn'\. Did you mean 'max_turns'"):
-        _ = Greeter(max_turn=3).options
+        Greeter(max_turn=3)
+
+
+@pytest.mark.requirement("000-FR-003")
+def test_a_subclass_that_builds_the_options_itself_may_take_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Own(Greeter):
+        def _build_options(self, cwd: str | Path | None = None) -> ClaudeAgentOptions:
+            return build_options(system_prompt="Hm.", cwd=cwd)
+
+    assert Own(temperature=0.5).options.system_prompt == "Hm."
+    monkeypatch.setitem(__import__("sys").modules, "claude_agent_sdk", None)
+    assert Greeter(idle_seconds=20, max_turns=3).name
 
 
 @pytest.mark.requirement("000-SC-004", "000-US5-AS1")

@@ -41,7 +41,7 @@ from maverick.providers.claude_cli import (
     wrap_sdk_error,
 )
 from maverick.providers.claude_cli.client import CliClient
-from maverick.providers.claude_cli.options import built_in
+from maverick.providers.claude_cli.options import built_in, check_names
 from maverick.providers.claude_cli.pool import DEFAULT_SIZE
 from maverick.providers.claude_cli.settings import CliSettings
 from maverick.providers.prices import PriceTable
@@ -101,7 +101,8 @@ class MaverickAgent(ABC):
 
     Raises:
         InvalidToolError: A tool is unknown, or of a server that is not there.
-        InvalidInputError: The name is empty, the system prompt is missing, or a number makes no sense.
+        InvalidInputError: The name is empty, the system prompt is missing, a number makes no sense, or the SDK has no such
+            option; a class with its own ``_build_options`` may take others.
     """
 
     name: str = ""
@@ -110,6 +111,7 @@ class MaverickAgent(ABC):
 
     _class_tools: Iterable[str] = ()
     _class_servers: Mapping[str, Any] = {}
+    _has_sdk_options = True
 
     def __init__(
         self,
@@ -136,6 +138,9 @@ class MaverickAgent(ABC):
                 f"{type(self).__name__} has none. Give the class one, or pass it as an argument.",
             )
         check_numbers(max_tokens=max_tokens, timeout=timeout, max_processes=max_processes, **options)
+        if options and self._has_sdk_options:
+            with suppress(CLINotFoundError):  # without the SDK, no one knows its options
+                check_names(options)
         self.name = name
         self.system_prompt = self.system_prompt if system_prompt is None else system_prompt
         named = model or self.model
@@ -158,6 +163,7 @@ class MaverickAgent(ABC):
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
+        cls._has_sdk_options = cls._build_options is MaverickAgent._build_options
         for attribute, kept in (("allowed_tools", "_class_tools"), ("mcp_servers", "_class_servers")):
             if attribute in cls.__dict__ and not isinstance(cls.__dict__[attribute], property):
                 setattr(cls, kept, cls.__dict__[attribute])

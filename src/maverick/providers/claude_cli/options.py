@@ -65,12 +65,8 @@ def build_options(
         CLINotFoundError: The SDK, which brings the CLI, is not installed.
         InvalidInputError: A field is unknown, or a number is out of range.
     """
-    options_class = sdk().ClaudeAgentOptions
-    known = {field.name for field in fields(options_class)}
     check_numbers(max_tokens=max_tokens, request_seconds=request_seconds, idle_seconds=idle_seconds, **chosen)
-    for name in chosen:
-        if name not in known:
-            raise InvalidInputError(describe_unknown("option", name, sorted(known)), field=name)
+    check_names(chosen)
     allowed = list(allowed_tools)
     environment = {
         **DEFAULT_ENVIRONMENT,
@@ -90,8 +86,21 @@ def build_options(
         "verbatim_prompts": True,
         "include_partial_messages": True,
     }
-    options: ClaudeAgentOptions = options_class(**defaults | chosen)
+    options: ClaudeAgentOptions = sdk().ClaudeAgentOptions(**defaults | chosen)
     return options
+
+
+def check_names(chosen: Iterable[str]) -> None:
+    """Refuse options that neither the SDK nor :func:`build_options` has.
+
+    Raises:
+        CLINotFoundError: The SDK is not installed.
+        InvalidInputError: There is such an option; the error names it, and the nearest.
+    """
+    known = {field.name for field in fields(sdk().ClaudeAgentOptions)} | {"request_seconds", "idle_seconds"}
+    for name in chosen:
+        if name not in known:
+            raise InvalidInputError(describe_unknown("option", name, sorted(known)), field=name)
 
 
 def check_numbers(**given: Any) -> None:
