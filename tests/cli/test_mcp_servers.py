@@ -353,9 +353,14 @@ def test_a_server_is_added_used_and_removed_by_command(folder: Folder) -> None:
     added = folder.main("mcp", "add", "--env", "SHOP_KEY=k", "shop", command["command"], *command["args"])
     (folder.path / ".mcp.json").unlink()
     used = folder.start("run", "-p", "sell 'tea'", "--mcp", "shop", *OPEN)
+    told = folder.main("mcp", "--help")
+    elsewhere = folder.main("config", "set", "mcp.shop.elicitation", "false")
     removed = folder.main("mcp", "remove", "shop")
 
     assert added.returncode == 0, added.stderr
+    assert "~/.maverick/mcp.json, the file that `add` writes to" in " ".join(told.stdout.split())
+    assert "with --mcp SERVER" in " ".join(told.stdout.split())
+    assert (elsewhere.returncode, "`maverick mcp list shop --json`" in elsewhere.stderr) == (2, True)
     assert (own / "mcp.json").is_symlink()
     assert used.stdout.rstrip() == "According to mcp__shop__sell: tea."
     assert removed.returncode == 0, removed.stderr

@@ -148,8 +148,10 @@ def add_users(parser: CommandParser) -> None:
 def add_mcp(parser: CommandParser) -> None:
     """Add the verbs of ``mcp``."""
     parser.description = (
-        "MCP servers whose tools agents get: those of ~/.maverick/config.yaml, maverick.yaml and .mcp.json. And the "
-        "other way round: your tasks as an MCP server for other programs."
+        "MCP servers. An agent gets the tools of those that it names, and of those that you name with --mcp SERVER in "
+        "`maverick run`, `tui` or `acp`; `maverick chat` gets those of ~/.maverick/mcp.json, the file that `add` writes to. "
+        "Others are in ~/.maverick/config.yaml, maverick.yaml and .mcp.json. And the other way round: your tasks as an MCP "
+        "server for other programs."
     )
     listing = parser.verb(
         "list",

@@ -196,6 +196,10 @@ def write_setting(path: Path, section: str, name: str, value: str) -> None:
 def _named(key: str) -> tuple[str, type[Section], str]:
     """A setting by its dotted name; the section may be left out where only one has it."""
     section, _, name = key.rpartition(".")
+    if section.startswith("mcp."):
+        server = section.removeprefix("mcp.")
+        with_file = f"Set {name} of the MCP server {server!r} in its file, which `maverick mcp list {server} --json` names."
+        raise InvalidInputError(with_file, field=key)
     kinds: dict[str, type[Section]] = {"": MaverickConfig, **SECTIONS}
     if section in kinds and name in kinds[section].settings() and name not in SECTIONS:
         return key, kinds[section], name

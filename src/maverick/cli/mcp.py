@@ -1,4 +1,4 @@
-"""``maverick mcp``: the MCP servers whose tools agents get.
+"""``maverick mcp``: the MCP servers whose tools agents can be given.
 
 MCP itself is loaded by the commands that talk to a server: adding one needs no more than its file.
 """
