@@ -140,3 +140,19 @@ async def test_an_answer_says_what_was_understood(said: str, answer: str, parlou
     given(parlour, "ana")
 
     assert answer in (await parlour.say(said)).response
+
+
+async def test_a_list_says_when_on_its_day_and_how_often_a_task_is_to_be_done(parlour: Parlour) -> None:
+    await parlour.say("remind me to feed the cat tomorrow at 7am every day")
+
+    listed = await parlour.say("show my list")
+    await parlour.say("mark the first one as done")
+
+    assert "feed the cat (due tomorrow, every day at 7am)" in listed.response
+    assert [task.completed for task in parlour.tasks()] == [True]
+
+
+async def test_no_to_anything_else_is_no_thanks(parlour: Parlour) -> None:
+    await parlour.say("add eggs")
+
+    assert (await parlour.say("no")).response == "All right."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ CONFIRM_DELETE = "yes delete"
 """What a user replies to have a task deleted."""
 
 _SHORT = 60
+_TIMING = 40
+"""A longer note of a task is not about its time."""
 _SHOWN_OPTIONS = 5
 _NOTED = "\nNoted: "
 _NAMES_ROOM = 280
@@ -178,13 +181,20 @@ def listed(tasks: Sequence[Task], what: str, today: date) -> str:
     lines: list[str] = []
     room = _LIST_ROOM
     for number, task in enumerate(tasks, start=1):
-        line = f"{number}. {'✓' if task.completed else '☐'} {shortened(task.title)}{_notes(task, today)}"
+        notes = [*_facts(task, today), *_timing(task)]
+        line = f"{number}. {'✓' if task.completed else '☐'} {shortened(task.title)}{_in_brackets(notes)}"
         room -= len(line) + 1
         if room < 0:
             lines.append(f"…and {len(tasks) - len(lines)} more.")
             break
         lines.append(line)
     return "\n".join(lines)
+
+
+def _timing(task: Task) -> list[str]:
+    """When on its day, or how often, a task is to be done, where that is kept as its note."""
+    note = task.description or ""
+    return [note] if task.due_date and 0 < len(note) <= _TIMING and not re.search(r"[()\n]", note) else []
 
 
 def options(tasks: Sequence[Task], today: date) -> list[str]:

@@ -83,7 +83,7 @@ class ResolvedModel(Struct, frozen=True):
         if needs and self.api_key is None:
             raise ConfigError(
                 f"There is no key for {VENDORS[_vendor(self.provider)].name}, which {self.model} needs. Set "
-                f"{key_variable(self.provider)}, or use the offline model: {OFFLINE}",
+                f"{key_variable(self.provider)}, or use the offline model: {OFFLINE} (-m {OFFLINE} on the command line)",
                 source=self.sources["provider"],
                 field="agent.api_key",
             )

@@ -218,7 +218,9 @@ def _small_talk(said: str, answered: str) -> Meaning | None:
     kind = small_talk(said)
     if kind is None:
         return None
-    is_no = _NO.fullmatch(plain_request(said)) is not None and "Anything else?" not in answered
+    is_no = _NO.fullmatch(plain_request(said)) is not None
+    if is_no and "Anything else?" in answered:
+        return Meaning(kind, words="All right.")
     return (_objection(said, answered) if is_no or kind is Kind.DECLINED else None) or Meaning(kind)
 
 
