@@ -33,3 +33,11 @@ def _styles_parsed_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stylesheet, "_parse_rules", rules)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _drawn_less_often() -> Iterator[None]:
+    """Draw what has changed fifteen times a second and not sixty: drawing is half of what a test of the screen does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("textual.screen.UPDATE_PERIOD", 1 / 15)
+        yield
