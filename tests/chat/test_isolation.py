@@ -223,6 +223,22 @@ async def test_what_the_user_confirmed_is_done_whatever_the_model_passes_on(
 
 
 @pytest.mark.requirement("P7", "CHAT-CONFIRM")
+async def test_a_second_yes_is_told_that_it_would_be_for_what_was_spared(database: Database) -> None:
+    everything = call("change_all_tasks", operation="delete_all")
+    spared = call("change_all_tasks", operation="delete_all", except_tasks=["rent"])
+    script: list[Any] = [spared, reply(""), everything, reply(""), everything, reply("")]
+    parlour = Parlour(database, client=ScriptedClient(script))
+    parlour.add("buy milk", "pay rent")
+
+    said = ["delete all but rent", "yes delete all", "yes delete all"]
+    replies = [(await parlour.say(message)).response for message in said]
+    await parlour.aclose()
+
+    assert replies[-1] == "This now includes 'pay rent'. That's a big action. Confirm with 'yes delete all'."
+    assert parlour.titles() == ["pay rent"]
+
+
+@pytest.mark.requirement("P7", "CHAT-CONFIRM")
 async def test_a_confirmation_of_one_operation_is_not_for_another(database: Database) -> None:
     script: list[Any] = [
         call("change_all_tasks", operation="complete_all", except_tasks=["rent"]),

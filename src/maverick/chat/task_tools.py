@@ -9,7 +9,7 @@ from typing import Any
 from maverick.chat import phrases
 from maverick.chat.matching import find_matches, is_about, same_title
 from maverick.chat.phrases import in_words
-from maverick.chat.tables import Task
+from maverick.chat.tables import Confirmation, Task
 from maverick.chat.task_arguments import AddTask, AllTasks, ListTasks, OneTask, UndoChange, UpdateTask
 from maverick.chat.task_session import TaskRefusedError, TaskSession, TaskTool, ids_of
 from maverick.chat.tasks import UNDO, Due, state_of
@@ -179,8 +179,7 @@ def _confirm_bulk(
     """Have the user confirm what is done to tasks, if there are any; says which of them it spared when last asked."""
     if not tasks:
         return
-    before = session.confirmations.last(CHANGE_ALL.name, phrase)
-    spared = before.spared or () if before is not None and before.status != ApprovalStatus.USED else ()
+    spared = _spared(session.confirmations.last(CHANGE_ALL.name, phrase))
     no_longer = [task for task in tasks if task.id in spared]
     question = phrases.confirm_bulk(phrase, [task.title for task in kept])
     session.require_confirmation(
@@ -192,6 +191,14 @@ def _confirm_bulk(
         tasks=tasks,
         spared=ids_of([*kept, *no_longer]),
     )
+
+
+def _spared(asked: Confirmation | None) -> set[int]:
+    """The tasks that the user may take to be spared, after a question and what became of it."""
+    if asked is None:
+        return set()
+    done = asked.tasks or () if asked.status == ApprovalStatus.USED else ()
+    return {*(asked.spared or ())}.difference(done)
 
 
 def _included(tasks: Sequence[Task]) -> str:
