@@ -109,6 +109,24 @@ def test_the_whole_effect_is_shown_and_nothing_in_it_is_invisible(
         assert list(shown.lines) == lines
 
 
+def test_what_an_mcp_server_asks_a_model_is_shown_message_by_message() -> None:
+    messages = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello.\nWell?"}]
+    sample = {"messages": messages, "max_tokens": 8000, "system": "Be brief."}
+
+    preview = preview_call("sampling for hotel: May it ask your model this?", sample)
+
+    assert preview.question == "May the MCP server hotel ask your model this?"
+    assert preview.of_server
+    assert preview.lines == (
+        "instructions: Be brief.",
+        "user: Hi.",
+        "assistant:",
+        "  | Hello.",
+        "  | Well?",
+        "The answer has at most 8,000 tokens.",
+    )
+
+
 def test_a_large_change_is_shown_in_full(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("same\n" + "old\n" * 2000)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 from textual.events import Key
-from textual.widgets import Button
+from textual.widgets import Button, Label
 
 from maverick.journal import RunStatus
-from maverick.runtime.consent import CallPreview, GrantScope
+from maverick.runtime.consent import CallPreview, GrantScope, preview_call
 from maverick.testing import reply
 from maverick.tui.app import MaverickApp
 from maverick.tui.approval import ApprovalDialog
@@ -126,13 +127,16 @@ async def test_escape_puts_a_question_off_and_a_command_asks_it_again() -> None:
         await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
         await at.press("escape")
         await at.until(lambda: not isinstance(at.app.screen, ApprovalDialog))
-        put_off = [tool.state for tool in at.tools()]
+        put_off, status, told = [tool.state for tool in at.tools()], at.status, at.remarks()
         await at.press(*"/appr", "enter")
         await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        again = at.status
         await at.press("y")
         await at.until(lambda: at.status is Status.COMPLETE)
 
         assert put_off == [ToolState.ASKED]
+        assert (status, again) == (Status.WAITING, Status.RUNNING)
+        assert "waiting for your approval: /approve asks you" in told
 
 
 @pytest.mark.requirement("007-TUI-APPROVAL")
@@ -145,6 +149,7 @@ async def test_stopping_while_something_is_asked_takes_the_question_away(key: st
         await at.until(lambda: at.status is Status.STOPPED)
 
         assert not isinstance(at.app.screen, ApprovalDialog)
+        assert "/approve" not in at.remarks()
 
 
 @pytest.mark.requirement("007-TUI-APPROVAL")
@@ -252,3 +257,38 @@ async def test_two_conversations_ask_one_after_the_other() -> None:
 
         assert first.is_live
         assert len(at.app.screen_stack) == 1
+
+
+@pytest.mark.requirement("MCP-ELICITATION")
+async def test_a_form_is_filled_in_field_by_field_and_escape_goes_back_to_the_question() -> None:
+    fields = {
+        "name": {"type": "string", "title": "Your name"},
+        "age": {"type": "integer"},
+        "meals": {"type": "array", "items": {"type": "string", "enum": ["tea", "soup"]}},
+        "wakes": {"type": "boolean"},
+        "note": {"type": "string"},
+    }
+    suggested = {"name": None, "age": None, "meals": ["tea", "soup"], "wakes": True, "note": None}
+    preview = preview_call("answer to shop: Who books?", suggested)
+    form = {"type": "object", "properties": fields, "required": ["name"]}
+    question = Question("editor", "answer to shop: Who books?", suggested, preview, form=form)
+    async with screen() as at:
+
+        def told() -> str:
+            return str(at.app.screen.query_one(".why", Label).content)
+
+        asking = asyncio.create_task(at.app._ask(at.app.session, question))
+        await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        await at.press("y", "escape")
+        await at.until(lambda: isinstance(at.app.screen, ApprovalDialog))
+        await at.press("y", "enter", "enter", "enter", "enter", "enter")
+        empty = told()
+        await at.press(*"Ana", "enter", *"old", "enter", "enter", "enter", "enter")
+        wrong = told()
+        await at.press("backspace", "backspace", "backspace", *"30", "enter", "enter", "enter", "enter")
+        answer = await asking
+
+    assert (empty, wrong) == ("Your name: it has to be filled in", "age: expected a whole number")
+    assert answer is not None
+    given = {"name": "Ana", "age": 30, "meals": ["tea", "soup"], "wakes": True}
+    assert (answer[0].approved, answer[0].arguments) == (True, given)

@@ -71,6 +71,34 @@ def test_a_server_that_is_not_there_is_told_before_there_is_a_screen(shop: Shop,
     assert shop.done() == []
 
 
+@pytest.mark.requirement("MCP-ELICITATION")
+def test_a_servers_form_is_filled_in_and_the_server_gets_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Folder(tmp_path, monkeypatch)
+    form = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    question = ["elicitation/create", {"message": "Who books?", "requestedSchema": form}]
+    shop = Shop(folder, tools={"book": "Books."}, asks={"book": question})
+    own_servers(folder, shop=shop.settings(elicitation=True))
+
+    with Terminal("--mcp", "shop", "--mode", "yolo", "--model", "offline:", home=tmp_path) as terminal:
+        terminal.expect("Type a prompt.")
+        terminal.type("book 'tea'")
+        terminal.expect("Answer to shop: Who books?")
+        asked = terminal.shown()
+        terminal.answer("y")
+        terminal.expect("Enter goes to the next field")
+        terminal.press("Enter")
+        terminal.expect("name: it has to be filled in")
+        terminal.type("Ana")
+        terminal.expect("According to mcp__shop__book:")
+
+        assert '"name": "Ana"' in " ".join(terminal.shown().split())
+
+    assert "Yes, fill it in" in asked
+    assert "Allow general to" not in asked
+
+
 ASKS = {
     "book": [
         "elicitation/create",

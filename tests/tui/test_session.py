@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from maverick.exceptions import AgentNotFoundError, InvalidInputError, RunChangedError
+from maverick import RunConfig
+from maverick.agents.discovery import DiscoveredAgent, Origin
+from maverick.exceptions import AgentNotFoundError, AuthenticationError, InvalidInputError, RunChangedError
 from maverick.journal import RunStatus, SqliteJournal
+from maverick.journal.conversations import ConversationList
 from maverick.loop import TerminateReason
-from maverick.model import Message, Request, Role
+from maverick.model import Message, Request, Role, Usage
 from maverick.providers.scripted import TurnLike
 from maverick.runtime import ApprovalAnswer
 from maverick.runtime.consent import Grants, GrantScope
-from maverick.testing import call, calls, reply
+from maverick.testing import call, calls, fail, reply
 from maverick.tui.block import ToolUse, Words
 from maverick.tui.conversation import Status
 from maverick.tui.questions import Answer, Question
 from maverick.tui.session import Session
-from tui.desk import PATIENCE, Desk, eventually, fill, ids
+from tui.desk import PATIENCE, Desk, editor, eventually, fill, ids
 
 
 class Person:
@@ -120,9 +125,11 @@ async def test_stopping_keeps_the_partial_answer_and_resuming_goes_on() -> None:
         group.create_task(talk.start({"prompt": "Count"}))
         group.create_task(stop_when(talk, lambda: "one" in said(talk)[-1]))
     stopped = (talk.model.status, talk.model.reason, said(talk)[-1][:3])
+    counted = talk.model.gauge.usage.total_tokens
     await talk.resume()
 
     assert stopped == (Status.STOPPED, TerminateReason.ABORTED, "one")
+    assert counted > 0, "what was cut off is counted too"
     assert (talk.model.status, said(talk)[-1]) == (Status.COMPLETE, "one two three")
     assert (await desk.journal.get("run_1")).status is RunStatus.COMPLETE
 
@@ -205,6 +212,46 @@ async def test_a_kept_run_is_told_again_as_far_as_it_came(run_id: str, status: S
     assert (said(talk)[0], said(talk)[-1]) == ("Greet people more warmly.", last)
     assert (talk.run_id, talk.model.status) == (run_id, status)
     assert talk.model.gauge.window == 8_000
+
+
+@pytest.mark.requirement("007-TUI-GAUGE")
+async def test_a_conversation_that_is_opened_again_has_used_what_all_its_runs_have() -> None:
+    usage = Usage(100, 20, cost_usd=0.5)
+    desk = Desk([reply("Hello!", usage=usage), reply("Again!", usage=usage)])
+    talk, _ = session(desk)
+    await talk.start({"prompt": "Hi"})
+    await talk.start({"prompt": "More"})
+    listed = ConversationList(desk.journal)
+    await listed.load()
+
+    await (again := session(desk)[0]).open("run_2", listed.earlier_runs("run_2"))
+
+    assert again.model.gauge.total == talk.model.gauge.total
+    assert again.model.gauge.total.cost_usd == 1.0
+
+
+@pytest.mark.parametrize(
+    ("turn", "error", "hint"),
+    [
+        (
+            call("look", path="a"),
+            "The run was stopped at its limit of 1 (max_turns).",
+            "Send a message to continue",
+        ),
+        (fail(AuthenticationError("The key is wrong.")), "The key is wrong.", "/resume tries again"),
+    ],
+)
+async def test_a_run_that_was_stopped_says_what_really_helps(turn: Any, error: str, hint: str) -> None:
+    desk = Desk([turn])
+    limited = replace(editor, run_config=RunConfig(max_turns=1))
+    desk.found[0] = DiscoveredAgent("editor", limited, Origin.PROJECT, "editor.md")
+    talk, _ = session(desk)
+
+    await talk.start({"prompt": "Look"})
+
+    *_, said_of_error, stopped = [block.text for block in talk.model.blocks]
+    assert said_of_error == error
+    assert stopped.endswith(f". {hint}")
 
 
 async def test_a_kept_run_is_continued_with_all_that_was_said() -> None:

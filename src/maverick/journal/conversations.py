@@ -9,8 +9,8 @@ from msgspec import Struct
 from maverick.journal.codec import decode_entry
 from maverick.journal.records import RunRecord
 from maverick.journal.store import Journal
-from maverick.loop.entries import RunStarted
-from maverick.model import Role
+from maverick.loop.entries import Interrupted, ModelReplied, RunStarted, ToolFinished
+from maverick.model import Role, Usage
 
 _PAGE = 50
 """How many runs are read at first, and how many more each time."""
@@ -55,6 +55,14 @@ class ConversationList:
         """The trace id of a run in the list, which its conversation is known by; empty if it is not there."""
         begun = self._beginnings.get(run_id)
         return "" if begun is None else begun.trace_id
+
+    def earlier_runs(self, run_id: str) -> list[str]:
+        """The runs before the one that a conversation has come to, as far as the list goes back."""
+        begun = self._beginnings.get(run_id)
+        if begun is None or not begun.continues:
+            return []
+        of_trace = (one for one, its in self._beginnings.items() if its.trace_id == begun.trace_id)
+        return [one for one in of_trace if one != run_id]
 
     @property
     def prompts(self) -> list[str]:
@@ -102,3 +110,15 @@ class ConversationList:
                     start.trace_id, start.earlier > 0, first.content[:200], last.content[:_LONGEST_PROMPT]
                 )
         return _Beginning(run_id, False, "", "")
+
+
+async def used_in(journal: Journal, run_id: str) -> Usage:
+    """What a run has used, its subagents included."""
+    used = Usage()
+    async for stored in journal.read(run_id):
+        entry = stored.entry
+        if isinstance(entry, ModelReplied):
+            used += entry.response.usage
+        elif isinstance(entry, ToolFinished | Interrupted):
+            used += entry.usage
+    return used

@@ -63,6 +63,13 @@ class FormField(Struct, frozen=True):
         kind = " or ".join(choices) if choices else _KINDS.get(self._type, _KINDS["string"])[0]
         return f"several with commas, of {kind}" if self._is_list else kind
 
+    @property
+    def offered(self) -> str:
+        """What would be typed for the suggested value; empty if there is none."""
+        values = self.suggested if isinstance(self.suggested, list) else [self.suggested]
+        words = ("" if value is None else str(value) for value in values)
+        return ", ".join({"True": "yes", "False": "no"}.get(word, word) for word in words)
+
     def read(self, typed: str) -> Any:  # noqa: ANN401 - whatever is asked for
         """What was typed as a value of the field; a ``ValueError`` says why it does not fit."""
         parts = [part.strip() for part in typed.split(",")] if self._is_list else [typed]
@@ -75,6 +82,13 @@ class FormField(Struct, frozen=True):
         if misfit is not None:
             raise ValueError(misfit.message[:_LONGEST])
         return value
+
+    def read_line(self, line: str) -> Any:  # noqa: ANN401 - whatever is asked for
+        """What stands in the line of the field as a value; ``None`` if the field is left out, and may be."""
+        typed = line.strip()
+        if not typed and self.is_required:
+            raise ValueError("it has to be filled in")
+        return self.read(typed) if typed else None
 
     def _value(self, typed: str) -> Any:  # noqa: ANN401 - whatever is asked for
         for choice in self._choices:

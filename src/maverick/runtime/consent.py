@@ -65,6 +65,8 @@ class CallPreview(Struct, frozen=True):
     """The text of the file, if it has one."""
     after: str = ""
     """The text it would have."""
+    of_server: bool = False
+    """Whether it is a question of an MCP server, and no tool call of the agent's."""
 
     @property
     def question(self) -> str:
@@ -92,12 +94,16 @@ def preview_call(
         site = "{0.scheme}://{0.netloc}".format(_parts(address))
         grant = _grant(tool_name, site)
         return CallPreview("fetch", "Fetch a web page", lines, grant, f"pages of {visible(site)}")
-    title = f"{shown[:1].upper()}{shown[1:]}"
     if tool_name.startswith(SAMPLING):  # it costs something each time
-        return CallPreview("call", title, lines, grant="", always="")
+        server = shown.removeprefix(SAMPLING).partition(": ")[0]
+        title, said = f"May the MCP server {server} ask your model this", tuple(_sample_lines(arguments))
+        return CallPreview("call", title, said or lines, grant="", always="", of_server=True)
     if tool_name.startswith(QUESTION):  # who agrees to one question has not agreed to the next
-        grant = _grant(tool_name, json.dumps(arguments, sort_keys=True))
-        return CallPreview("call", title, lines, grant, "this answer to this question")
+        grant, title = (
+            _grant(tool_name, json.dumps(arguments, sort_keys=True)),
+            f"{shown[:1].upper()}{shown[1:]}",
+        )
+        return CallPreview("call", title, lines, grant, "this answer to this question", of_server=True)
     return CallPreview("call", f"Call {shown}", lines, tool_name, f"every call of {shown}")
 
 
@@ -170,6 +176,17 @@ def _argument_lines(arguments: Mapping[str, Any]) -> Iterator[str]:
             continue
         yield f"{visible(name)}:"
         yield from (f"  | {visible(line)}" for line in (first, *more))
+
+
+def _sample_lines(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """What an MCP server wants to ask a model, message by message; nothing if it is not written as such."""
+    match arguments:
+        case {"messages": [*messages], "max_tokens": int(longest), **more}:
+            if system := more.get("system"):
+                yield from _argument_lines({"instructions": system})
+            for message in messages:
+                yield from _argument_lines({message["role"]: message["content"]})
+            yield f"The answer has at most {longest:,} tokens."
 
 
 def _grant(name: str, about: str) -> str:

@@ -18,9 +18,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Label, Static
 
 from maverick.runtime import ApprovalAnswer
+from maverick.runtime.answer_form import form_fields
 from maverick.runtime.consent import CallPreview, GrantScope
 from maverick.tui.block import LineStyle
-from maverick.tui.dialogs import TextDialog
+from maverick.tui.dialogs import FormDialog, TextDialog
 from maverick.tui.keys import DIALOG, bindings
 from maverick.tui.plain_text import one_line, plain
 from maverick.tui.questions import Answer, Question
@@ -42,9 +43,14 @@ async def ask_user(
     """What the user decides about a tool call, and for how long; ``None`` for later, or when they stop the run."""
     while True:
         choice = await _answer(app, ApprovalDialog(question, grace))
-        if choice in _DECISIONS:
+        if question.form is not None and choice in ("approve", "edit"):
+            fields = form_fields(question.form, question.arguments)
+            filled = await _answer(app, FormDialog(question.preview.title, fields))
+            if filled is not None:
+                return ApprovalAnswer(approved=True, arguments=filled), None
+        elif choice in _DECISIONS:
             return _DECISIONS[choice]
-        if choice == "reason":
+        elif choice == "reason":
             title = f"Deny {question.tool_name}"
             why = await _answer(app, TextDialog(title, "What the model is told:", action="denies"))
             if why is not None:
@@ -123,16 +129,17 @@ class ApprovalDialog(ModalScreen[str]):
         """What would happen, and the answers."""
         question, preview = self._question, self._question.preview
         with Vertical(classes="dialog"):
-            deed = preview.question[:1].lower() + preview.question[1:]
-            yield Label(
-                f"Allow {one_line(question.agent)} to {one_line(deed)}", classes="title", markup=False
-            )
+            title = preview.question
+            if not preview.of_server:
+                title = f"Allow {question.agent} to {title[:1].lower()}{title[1:]}"
+            yield Label(one_line(title), classes="title", markup=False)
             if question.reason:
                 yield Label(plain(question.reason), classes="why", markup=False)
             with VerticalScroll(classes="arguments"):
                 yield Static(_shown(preview), id="arguments")
             with Horizontal(classes="answers"):
-                yield Button("[u]Y[/u]es, once", id="approve", variant="success", compact=True)
+                yes = "[u]Y[/u]es, once" if question.form is None else "[u]Y[/u]es, fill it in"
+                yield Button(yes, id="approve", variant="success", compact=True)
                 yield Button("[u]N[/u]o", id="deny", variant="error", compact=True)
                 yield Button("No, say [u]w[/u]hy", id="reason", compact=True)
                 yield Button("Later (Esc)", id="later", compact=True)
@@ -140,7 +147,8 @@ class ApprovalDialog(ModalScreen[str]):
             with Horizontal(classes="answers"):
                 for scope in question.scopes:
                     yield Button(_ALWAYS[scope], id=scope.value, compact=True)
-                yield Button("[u]E[/u]dit", id="edit", compact=True)
+                if question.form is None:
+                    yield Button("[u]E[/u]dit", id="edit", compact=True)
             yield Label(self._always, id="hint", classes="hint", markup=False)
 
     @property

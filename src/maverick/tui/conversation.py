@@ -18,6 +18,8 @@ from maverick.tui.figures import duration, summary
 from maverick.tui.gauge import Gauge
 from maverick.tui.plain_text import one_line
 
+_LIMITS = RESUMABLE - {TerminateReason.ABORTED, TerminateReason.AWAITING_APPROVAL, TerminateReason.ERROR}
+"""The endings at a limit, which a resumed run has reached already, and the next one of the conversation has not."""
 _LONGEST_OUTPUT = 4_000
 """Characters of a running tool's output that are kept; its result has all of it."""
 
@@ -166,6 +168,11 @@ class ConversationModel:
         self.status = Status.WAITING
         self.remark("waiting for your approval: /approve asks you", LineStyle.ASKING)
 
+    def go_on(self) -> None:
+        """Note that the run no longer waits for an approval."""
+        self.status = Status.RUNNING
+        self.revision += 1
+
     def leave(self) -> None:
         """Note that the run is no longer in progress here."""
         self._hush_all()
@@ -266,6 +273,7 @@ class ConversationModel:
         if result.raw_content and not spoken:  # a replayed run has its partial answer only here
             self._say(event, Speaker.ANSWER, result.raw_content)
             self._hush(event)
+        self.gauge.settle(result.usage)
         self.messages, self.reason = result.messages, result.terminate_reason
         if result.terminate_reason is TerminateReason.AWAITING_APPROVAL:
             self.park()
@@ -274,9 +282,14 @@ class ConversationModel:
             self.remark(f"complete: {summary(result)}", LineStyle.GOOD, event=event)
         else:
             self.status = Status.STOPPED
+            error, again = result.error or result.terminate_reason.value, ""
+            if result.terminate_reason in _LIMITS:
+                error, again = f"{error.partition('. ')[0]}.", ". Send a message to continue"
+            elif self.can_resume:
+                tries = result.terminate_reason is TerminateReason.ERROR
+                again = f". /resume {'tries again' if tries else 'continues'}"
             if result.terminate_reason is not TerminateReason.ABORTED:
-                self.remark(result.error or result.terminate_reason.value, LineStyle.BAD, event=event)
-            again = ". /resume continues" if self.can_resume else ""
+                self.remark(error, LineStyle.BAD, event=event)
             self.remark(f"stopped: {summary(result)}{again}", event=event)
 
     def _depth(self, event: events.AgentActivityEvent) -> int:

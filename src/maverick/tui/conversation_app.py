@@ -236,7 +236,7 @@ class ConversationApp(App[None]):
         """Show a run from the journal; if a fleet drives it, as it continues, while it is what is shown."""
         self._reading.add(session)
         try:
-            await session.open(run_id)
+            await session.open(run_id, self._listed.earlier_runs(run_id))
         finally:
             self._reading.discard(session)
         model = session.model

@@ -1,4 +1,4 @@
-"""The dialogs: choose something, fork a run, fill in an agent's inputs, and list the keys."""
+"""The dialogs: choose something, fork a run, fill in an agent's inputs or a form, and list the keys."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from textual.widgets.option_list import Option
 
 from maverick.loop import Input as Declared
 from maverick.loop.inputs import REQUIRED
+from maverick.runtime.answer_form import FormField
+from maverick.runtime.consent import visible
 from maverick.tui.backend import Choice
 from maverick.tui.keys import GROUPS, MARKS
 from maverick.tui.plain_text import one_line
@@ -110,6 +112,53 @@ class InputsDialog(ModalScreen[dict[str, Any] | None]):
             return
         written = {name: self.query_one(f"#input-{name}", Input).value for name in self._declared}
         _ = self.dismiss({name: self._declared[name].read(text) for name, text in written.items() if text})
+
+
+class FormDialog(ModalScreen[dict[str, Any] | None]):
+    """Has the user fill in the form of an MCP server; what stands in its fields is the answer."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel")]
+
+    def __init__(self, title: str, fields: Sequence[FormField]) -> None:
+        super().__init__()
+        self._title = one_line(title)
+        self._fields = fields
+
+    def compose(self) -> ComposeResult:
+        """A line for each field, below what is known of it."""
+        with Vertical(classes="dialog"):
+            yield Label(self._title, classes="title", markup=False)
+            with VerticalScroll(classes="inputs"):
+                for field in self._fields:
+                    yield Label(visible(field.in_words), markup=False)
+                    yield quiet_input(value=one_line(field.offered))
+            yield Label("", classes="why", markup=False)
+            yield Label(
+                "Enter goes to the next field and, after the last, sends. Esc goes back", classes="hint"
+            )
+
+    def on_mount(self) -> None:
+        """Focus the first field."""
+        self.query(Input).first().focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Go to the next field; after the last one, send them all, or go to the first that does not fit."""
+        lines = list(self.query(Input))
+        at = lines.index(event.input)
+        if at + 1 < len(lines):
+            lines[at + 1].focus()
+            return
+        answer: dict[str, Any] = {}
+        for field, line in zip(self._fields, lines, strict=True):
+            try:
+                value = field.read_line(line.value)
+            except ValueError as error:
+                self.query_one(".why", Label).update(visible(f"{field.title}: {error}"))
+                line.focus()
+                return
+            if value is not None:
+                answer[field.name] = value
+        _ = self.dismiss(answer)
 
 
 class ChoiceDialog(ModalScreen[str | None]):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from maverick.loop.limits import Limits
+from maverick.loop.result import AgentUsage
 from maverick.model import Usage
 from maverick.tui.figures import money, tokens
 
@@ -38,6 +39,16 @@ class Gauge:
     def total(self) -> Usage:
         """What the conversation has used."""
         return self.before + self.usage
+
+    def settle(self, used: AgentUsage) -> None:
+        """Take in what the run has used in the end, with that of an answer that was cut off."""
+        self.usage = Usage(
+            used.input_tokens,
+            used.output_tokens,
+            used.cache_read_tokens,
+            used.cache_write_tokens,
+            used.total_cost_usd,
+        )
 
     def meters(self) -> Iterator[Meter]:
         """The figures, the most important first: those of the run where it has a limit, else of the conversation."""

@@ -28,6 +28,8 @@ class Question:
     """Why approval is needed, unless the tool always needs it."""
     scopes: Sequence[GrantScope] = ()
     """For how long the user may allow calls like this one."""
+    form: dict[str, Any] | None = None
+    """The JSON schema of the form that the user fills in, if an MCP server asks for one."""
 
 
 Answer: TypeAlias = tuple[ApprovalAnswer, GrantScope | None]
@@ -39,13 +41,22 @@ Ask: TypeAlias = Callable[[Question], Awaitable[Answer | None]]
 class Approvals:
     """The approvals of a conversation's tool calls."""
 
-    def __init__(self, backend: Backend, agent: str, ask: Ask, grants: Callable[[], Grants]) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        agent: str,
+        ask: Ask,
+        grants: Callable[[], Grants],
+        put_off: Callable[[bool], None],
+    ) -> None:
         self._backend = backend
         self._agent = agent
         self._ask = ask
         self._grants = grants
         self._asking = asyncio.Lock()
         self._reminder = asyncio.Event()
+        self._put_off = put_off
+        """Told when the user puts a question of a live run off, and when it is asked again."""
 
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
         """Ask about a call of a live run until the user decides, unless they have allowed calls like it."""
@@ -58,11 +69,16 @@ class Approvals:
                 request.arguments,
                 preview,
                 request.reason,
-                grants.scopes(preview),
+                grants.scopes(preview) if request.form is None else (),
+                request.form,
             )
             while (answer := await self._ask(question)) is None:
                 self._reminder.clear()
-                await self._reminder.wait()
+                self._put_off(True)
+                try:
+                    await self._reminder.wait()
+                finally:
+                    self._put_off(False)
             return answer
 
         async with self._asking:  # one call at a time, also when subagents run in parallel

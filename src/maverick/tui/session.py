@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from maverick.exceptions import AgentNotFoundError, InvalidInputError, MaverickError, RunChangedError
+from maverick.journal.conversations import used_in
 from maverick.journal.records import RunStatus
 from maverick.loop import AgentDefinition, AgentResult, ModelConfig, TerminateReason
 from maverick.loop.entries import RunStarted
@@ -60,7 +61,7 @@ class Session:
         self.entries = 0
         """How many entries the run had when it was last read from the journal."""
         self._backend = backend
-        self._approvals = Approvals(backend, agent, ask, grants)
+        self._approvals = Approvals(backend, agent, ask, grants, self._wait)
         self._new_id = new_id
         self._signal = AbortSignal()
         self._command: asyncio.Task[str] | None = None
@@ -113,8 +114,10 @@ class Session:
                 self._notes = notes
             raise
 
-    async def open(self, run_id: str) -> None:
+    async def open(self, run_id: str, earlier: Iterable[str] = ()) -> None:
         """Show a run from the journal, as far as it can be replayed with its agent as it is now.
+
+        What the earlier runs of the conversation have used is counted.
 
         Raises:
             MaverickError: There is no such run, or it cannot be read.
@@ -127,6 +130,8 @@ class Session:
         except (AgentNotFoundError, InvalidInputError) as error:  # it is gone, or its file is not trusted
             definition = AgentDefinition(self.agent, "Not found.", model_config=ModelConfig("offline:"))
             model.remark(str(error), LineStyle.BAD)
+        for run in earlier:
+            model.gauge.usage += await used_in(self._backend.journal, run)
         await self._show_beginning(model, run_id)
         async with self._backend.executor(definition, None, None) as executor:
             try:
@@ -196,7 +201,7 @@ class Session:
         Raises:
             MaverickError: No tool call waits for approval, or the answer cannot be recorded.
         """
-        if self.is_live and self.model.asked:
+        if self.is_live and self.is_asking:
             self._approvals.remind()
         elif self.model.status is Status.WAITING:
             await self.resume()
@@ -270,7 +275,7 @@ class Session:
 
     @property
     def is_asking(self) -> bool:
-        """Whether a tool call waits for the user's approval."""
+        """Whether a tool call, or the question of an MCP server, waits for the user."""
         return self.model.status is Status.WAITING or (self.is_live and bool(self.model.asked))
 
     def stop(self) -> None:
@@ -348,6 +353,13 @@ class Session:
 
     async def _is_decided(self) -> bool:
         return await self._approvals.decide_parked(self.run_id, self._prepare().definition)
+
+    def _wait(self, put_off: bool) -> None:
+        """Show whether a live run waits for a question that the user has put off."""
+        if not put_off:
+            self.model.go_on()
+        elif not self._signal.aborted:
+            self.model.park()
 
     def _show_output(self, context: ToolContext, output: str) -> None:
         self.model.show_output(context.run_id, context.call_id, output)

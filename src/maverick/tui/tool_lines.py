@@ -19,6 +19,10 @@ from maverick.tui.renderer import Renderer
 _MARGIN = "  │ "
 _LAST_LINES = 5
 """How many lines of a running tool's output are shown."""
+_NOT_RUN = "Not run: "
+_PLAN = "update_plan"
+"""The tool whose calls are shown as the agent's plan."""
+_MARKS = {"done": "✓", "in_progress": "▸", "pending": "○"}
 _SUMMARY = 300
 """How many characters of an argument are looked at for a summary in one line."""
 
@@ -30,6 +34,7 @@ def tool_lines(tool: ToolUse, width: int, renderer: Renderer) -> Iterator[Text]:
     if tool.state is ToolState.RUNNING and tool.output:
         yield from _beside(renderer.wrap(tool.output.rstrip("\n"), inner, LineStyle.DIM)[-_LAST_LINES:])
     if tool.folded:
+        yield from _beside(_shown_folded(tool, inner, renderer))
         return
     if tool.question:
         yield from _beside(renderer.wrap(tool.question, inner, LineStyle.ASKING))
@@ -37,8 +42,9 @@ def tool_lines(tool: ToolUse, width: int, renderer: Renderer) -> Iterator[Text]:
     if tool.decision:
         yield Text.assemble(("  ├─ ", LineStyle.DIM), (plain(tool.decision), LineStyle.ASKING))
     if tool.state is ToolState.OVER:
-        outcome = (tool.outcome or ToolOutcome.UNKNOWN).value
-        text = f"{outcome} after {duration(tool.duration_ms / 1000)}"
+        text = (tool.outcome or ToolOutcome.UNKNOWN).value
+        if tool.outcome is not ToolOutcome.DENIED:
+            text += f" after {duration(tool.duration_ms / 1000)}"
         yield Text.assemble(("  ├─ ", LineStyle.DIM), (text, _state_style(tool)))
         lines = plain(tool.result).removesuffix("\n").split("\n")
         for line, style in zip(lines, diff_styles(lines), strict=True):
@@ -86,7 +92,7 @@ def _head(tool: ToolUse, width: int) -> Text:
     head = Text.assemble(
         ("▸ " if tool.folded else "▾ ", LineStyle.DIM),
         (one_line(tool.name), LineStyle.TOOL),
-        (f" {_summary(tool.arguments)}" if tool.folded else "", LineStyle.DIM),
+        (f" {_summary(tool.arguments)}" if tool.folded and not _steps(tool) else "", LineStyle.DIM),
     )
     head.truncate(max(width - cell_len(state) - 1, 0), overflow="ellipsis", pad=True)
     return Text.assemble(head, " ", (state, _state_style(tool)))
@@ -100,11 +106,36 @@ def _summary(arguments: dict[str, Any]) -> str:
     )
 
 
+def _shown_folded(tool: ToolUse, width: int, renderer: Renderer) -> Iterator[Text]:
+    """What is shown of a collapsed call besides its head: the steps of a plan, and why it was not run."""
+    for status, step in _steps(tool):
+        line = Text(f"{_MARKS[status]} {one_line(step)}", LineStyle.DIM if status == "done" else "")
+        line.truncate(width, overflow="ellipsis")
+        yield line
+    if tool.outcome is ToolOutcome.DENIED:
+        yield from renderer.wrap(one_line(tool.result.removeprefix(_NOT_RUN)), width, LineStyle.DIM)
+
+
+def _steps(tool: ToolUse) -> list[tuple[str, str]]:
+    """The steps of a plan, each after its status; none if the call writes down no plan, or not as it should."""
+    found: list[tuple[str, str]] = []
+    steps = tool.arguments.get("steps") if tool.name == _PLAN else None
+    for step in steps if isinstance(steps, list) else ():
+        match step:
+            case {"step": str(words), "status": str(status)} if status in _MARKS:
+                found.append((status, words))
+            case _:
+                return []
+    return found
+
+
 def _state(tool: ToolUse) -> str:
     if tool.state is ToolState.ASKED:
         return "? needs approval"
     if tool.state is ToolState.RUNNING:
         return "… running"
+    if tool.outcome is ToolOutcome.DENIED:
+        return "✗ denied" if tool.decision.startswith("denied") else "✗ not run"
     decided = f"{tool.decision.partition(' ')[0]}, " if tool.decision else ""
     return f"{'✗' if tool.is_failure else '✓'} {decided}{duration(tool.duration_ms / 1000)}"
 
