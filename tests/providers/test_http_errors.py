@@ -65,6 +65,15 @@ def test_each_status_is_one_error(
     assert f"status {status}, request r1" in str(made)
 
 
+def test_an_account_without_credit_is_told_so_whatever_the_status() -> None:
+    words = "Your credit balance is too low to access the API."
+
+    made = status_error("Claude", 400, ServiceError(words, ("invalid_request_error",)), {})
+
+    assert str(made).startswith("Claude refused the request over billing: Your credit balance is too low")
+    assert str(made).endswith("Check the account's credit and limits.")
+
+
 def test_an_overflow_is_an_overflow_whatever_its_status() -> None:
     assert type(status_error("Acme", 418, ServiceError(), {}, too_long=True)) is ContextOverflowError
 

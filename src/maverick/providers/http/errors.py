@@ -64,6 +64,9 @@ _STATUS_OF_NAME: Mapping[str, int] = {
 
 _TOO_LONG = ("prompt is too long", "exceed context limit", "context length", "context size", "context window")
 
+_NO_CREDIT = "credit balance is too low"
+"""How Claude says, with the status of a bad request, that the account has no credit."""
+
 _BAD_REQUEST = ("invalid_", "image_", "empty_image", "unsupported_image")
 """How OpenAI's names for what is wrong with a request begin."""
 
@@ -178,7 +181,7 @@ def status_error(
     kind, what, advice, facts = (
         _about_content(service, status, error, too_long=too_long)
         or _about_service(service, status, error, retry_after(headers))
-        or _about_request(service, status, *sought)
+        or _about_request(service, status, error, *sought)
     )
     message = f"{what}{said}. {advice}"
     return kind(message, status=status, request_id=error.request_id or None, **facts)
@@ -225,10 +228,10 @@ def _about_service(service: str, status: int, error: ServiceError, wait: float |
     return None
 
 
-def _about_request(service: str, status: int, model: str, nearest: str) -> _Diagnosis:
+def _about_request(service: str, status: int, error: ServiceError, model: str, nearest: str) -> _Diagnosis:
     """Why the service will not serve the request as it is."""
     what, advice = f"{service} refused the request", "Change the request; the same one will fail again."
-    if status == 402:
+    if status == 402 or _NO_CREDIT in error.message.lower():
         what, advice = f"{service} refused the request over billing", "Check the account's credit and limits."
     elif 300 <= status < 400:
         what, advice = f"{service} redirects to another address", "Set base_url to the final address."

@@ -89,7 +89,7 @@ _ALLOWED = PolicyDecision(Verdict.ALLOW)
 _HARM = {
     Access.READ: "only looks",
     Access.EDIT: "changes files of the workspace",
-    Access.NETWORK: "reaches other machines",
+    Access.NETWORK: "may reach other machines",
     Access.EXECUTE: "may do anything",
 }
 _ADVICE = "Do it another way, or tell the user what you would need."
