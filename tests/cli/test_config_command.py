@@ -77,6 +77,17 @@ def test_what_is_shown_is_what_will_be_used(
 
 
 @pytest.mark.requirement("007-CONFIG")
+def test_one_setting_is_shown_as_it_will_be_used(folder: Folder) -> None:
+    folder.set("MAVERICK_AGENT_MODEL", "claude-opus-5-5")
+    folder.set("ANTHROPIC_API_KEY", CANARY)
+
+    assert folder.main("config", "get", "agent.model").stdout == "claude-opus-5-5\n"
+    assert folder.json("config", "get", "agent.model")["source"] == "MAVERICK_AGENT_MODEL"
+    assert CANARY not in folder.main("config", "get", "agent.api_key").stdout
+    assert "Did you mean 'agent.model'?" in folder.refuse("config", "get", "agent.modle")
+
+
+@pytest.mark.requirement("007-CONFIG")
 def test_the_files_are_shown_with_whether_they_are_there(folder: Folder) -> None:
     project = folder.write("maverick.yaml", "")
 

@@ -23,6 +23,10 @@ def test_the_current_models_are_listed_with_their_prices(folder: Folder) -> None
     assert "US dollars per million tokens, as of 20" in done.stderr
 
 
+def test_list_is_no_pattern(folder: Folder) -> None:
+    assert folder.main("models", "list").stdout == folder.main("models").stdout
+
+
 @pytest.mark.parametrize("pattern", ["grok-4.7", "x-ai/grok-4.?", "x-ai/*"])
 def test_a_pattern_finds_the_models_of_any_vendor(pattern: str, folder: Folder) -> None:
     found = folder.json("models", pattern)

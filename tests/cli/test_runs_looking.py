@@ -57,6 +57,28 @@ def test_a_list_that_does_not_show_all_runs_says_so(runs: Runs) -> None:
     assert exact.stderr == ""
 
 
+def test_long_ids_are_shortened_on_a_terminal_to_what_tells_the_runs_apart(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = ["run_0123456789abcdef", "night-shift-2026-11-17", "night-shift-2026-11-18"]
+
+    async def add(journal: Journal) -> None:
+        for run_id in long:
+            executor = AgentExecutor(ScriptedClient(["Done."]), journal=journal)
+            await executor.execute(
+                AgentDefinition("worker", "Works."), inputs={"prompt": "Work."}, run_id=run_id
+            )
+
+    runs.use(add)
+    shown = [row[0] for row in table(runs.run("list", "--limit", "3").stdout)[1:]]
+    found = [runs.json("show", name)["run"]["run_id"] for name in shown]
+    monkeypatch.delenv("COLUMNS")
+    piped = [row[0] for row in table(runs.run("list", "--limit", "3").stdout)[1:]]
+
+    assert shown == ["night-shift-2026-11-18", "night-shift-2026-11-17", "run_01234567"]
+    assert found == piped == long[::-1]
+
+
 @pytest.mark.parametrize("words", [("list",), ("show", "wild")])
 def test_nothing_is_cut_off_in_a_pipe(
     words: tuple[str, ...], runs: Runs, monkeypatch: pytest.MonkeyPatch

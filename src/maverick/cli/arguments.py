@@ -293,8 +293,10 @@ def add_config(parser: CommandParser) -> None:
         "config:show_settings",
         "Show every setting and MCP server as it will be used, and where it was set. A key is never shown.",
     )
+    getting = parser.verb("get", "show what will be used for one setting", "config:get_setting")
+    getting.option("key KEY", "the setting, such as agent.model (see `maverick config show`)")
     path = parser.verb("path", "show where settings are read from", "config:show_files")
-    for reading in (show, path):
+    for reading in (show, getting, path):
         add_json(reading)
     setting = parser.verb(
         "set",

@@ -23,7 +23,7 @@ from maverick.config.own_files import own_folder, persons_home, read_small_file
 from maverick.config.provider_names import model_name_problem
 from maverick.config.settings import MCP_SERVERS, SECTIONS, Section
 from maverick.config.trust import SETTINGS_FILE
-from maverick.exceptions import ConfigError, InvalidInputError, MaverickError
+from maverick.exceptions import ConfigError, InvalidInputError, MaverickError, describe_unknown
 from maverick.providers.resolve import resolve
 
 _COLUMNS = columns_of("SETTING", "VALUE…", "FROM…")
@@ -31,8 +31,29 @@ _COLUMNS = columns_of("SETTING", "VALUE…", "FROM…")
 
 def show_settings(options: argparse.Namespace) -> None:
     """Show what will be used, and the MCP servers with the program or host of each; secrets are hidden."""
-    config, known = load_settings(), load_mcp_servers()
     screen = Screen.of_process()
+    settings, problems = _in_use()
+    if options.as_json:
+        screen.say(f"{json_text([setting._asdict() for setting in settings])}\n")
+        return
+    shown = ((field, "" if value is None else str(value), source) for field, value, source in settings)
+    screen.say(table(_COLUMNS, list(shown)))
+    for problem in problems:
+        screen.complain(str(problem))
+
+
+def get_setting(options: argparse.Namespace) -> None:
+    """Show what will be used for one setting."""
+    settings = {setting.field: setting for setting in _in_use()[0]}
+    if (found := settings.get(options.key)) is None:
+        raise InvalidInputError(describe_unknown("setting", options.key, list(settings)), field="key")
+    value = "" if found.value is None else str(found.value)
+    Screen.of_process().say(f"{json_text(found._asdict()) if options.as_json else value}\n")
+
+
+def _in_use() -> tuple[list[Setting], list[MaverickError]]:
+    """All settings and MCP servers as they will be used, and what is wrong with them."""
+    config, known = load_settings(), load_mcp_servers()
     problems: list[MaverickError] = list(known.problems.values())
     settings = config.describe()
     try:
@@ -41,14 +62,7 @@ def show_settings(options: argparse.Namespace) -> None:
         answering.check().check_settings()
     except MaverickError as error:
         problems.append(error)
-    settings += _servers(known)
-    if options.as_json:
-        screen.say(f"{json_text([setting._asdict() for setting in settings])}\n")
-        return
-    shown = ((field, "" if value is None else str(value), source) for field, value, source in settings)
-    screen.say(table(_COLUMNS, list(shown)))
-    for problem in problems:
-        screen.complain(str(problem))
+    return settings + _servers(known), problems
 
 
 def _servers(known: MCPServers) -> list[Setting]:

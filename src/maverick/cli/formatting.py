@@ -37,9 +37,13 @@ def columns_of(*titles: str) -> tuple[Column, ...]:
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
     """A table as wide as the terminal; in a pipe, where nothing is cut off, as wide as it gets."""
-    is_shown = sys.stdout.isatty() or "COLUMNS" in os.environ
-    lines = lay_out(columns, rows, terminal_width() if is_shown else _ANY_WIDTH)
+    lines = lay_out(columns, rows, terminal_width() if is_fitted() else _ANY_WIDTH)
     return "".join(f"{line}\n" for line in lines)
+
+
+def is_fitted() -> bool:
+    """Whether tables are made to fit a terminal, where they are for a person to read."""
+    return sys.stdout.isatty() or "COLUMNS" in os.environ
 
 
 def lay_out(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:

@@ -25,7 +25,7 @@ _PREFIXES = {"anthropic": "claude:", "openai": "openai:"}
 def list_models(options: argparse.Namespace) -> None:
     """List models: the current ones of Claude and OpenAI, or those of any vendor that match a pattern."""
     found = _all_models()
-    if options.pattern is None:
+    if options.pattern in (None, "list"):  # as other commands have it
         shown = current_models()
     else:
         pattern = options.pattern if "*" in options.pattern else f"*{options.pattern}*"

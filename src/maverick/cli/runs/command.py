@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from importlib import import_module
 
-from maverick.cli.runs.console import Console
+from maverick.cli.runs.console import LOOKED_AT, Console
 from maverick.cli.screen import Screen
 from maverick.exceptions import ApprovalError, InvalidInputError, RunNotFoundError
 from maverick.journal import Journal
@@ -16,8 +16,6 @@ from maverick.journal.opening import open_journal
 _OF_ALL_COMMANDS = {"asked", "command", "debug"}
 _RUN_IDS = frozenset(("run_id", "other_id"))
 _LAST = "last"
-_LOOKED_AT = 10_000
-"""How many runs a shortened id is looked for in."""
 
 
 async def run_verb(options: argparse.Namespace) -> int | None:
@@ -46,7 +44,7 @@ async def _find_run(journal: Journal, asked: str) -> str:
     """The id of a run that was named by its id, by the beginning of it, or as the last one."""
     with suppress(RunNotFoundError, InvalidInputError):
         return (await journal.get(asked)).run_id
-    newest = await journal.list_runs(limit=1 if asked == _LAST else _LOOKED_AT)
+    newest = await journal.list_runs(limit=1 if asked == _LAST else LOOKED_AT)
     if asked == _LAST:
         return newest[0].run_id if newest else asked
     found = [

@@ -19,6 +19,9 @@ from maverick.tui.plain_text import one_line, printable
 
 _LONGEST_CALL = 4_000
 
+LOOKED_AT = 10_000
+"""How many of the newest runs are looked at for one whose id is shortened."""
+
 
 class Console(Struct, frozen=True):
     """The surroundings of one command."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import pairwise, takewhile
 
-from maverick.cli.formatting import columns_of
+from maverick.cli.formatting import columns_of, is_fitted
 from maverick.cli.parser import name_lines
-from maverick.cli.runs.console import Console
+from maverick.cli.runs.console import LOOKED_AT, Console
 from maverick.exceptions import InvalidInputError, JournalError, describe_unknown
 from maverick.journal import Journal, RunRecord, RunStatus
 from maverick.loop.entries import ModelReplied, RunStarted
@@ -19,6 +20,8 @@ from maverick.tui.plain_text import one_line
 _COLUMNS = columns_of("RUN", "AGENT…", "STATUS", ">COST", ">AGE", "TASK…")
 MOST_SUBAGENTS = 10_000
 """How many subagents of one run are looked for."""
+_SHORT = 12
+"""How many characters of an id are shown in a terminal, if they are enough."""
 _ADDED_UP = 5_000
 """How many entries a run may have for its cost to be added up in a list."""
 
@@ -55,11 +58,13 @@ async def show_records(console: Console, records: Sequence[RunRecord]) -> None:
     """Show a table of runs, subagents indented below those that called them."""
     now = time.time()
     rows = []
+    names = await _short_names(console.journal, records) if is_fitted() else {}
     for record in records:
         task, cost = await _summary(console.journal, record)
         rows.append(
             (
-                "  " * record.agent.count("/") * (record.parent is not None) + record.run_id,
+                "  " * record.agent.count("/") * (record.parent is not None)
+                + names.get(record.run_id, record.run_id),
                 record.agent,
                 status_of(record),
                 cost,
@@ -68,6 +73,21 @@ async def show_records(console: Console, records: Sequence[RunRecord]) -> None:
             )
         )
     console.tabulate(_COLUMNS, rows)
+
+
+async def _short_names(journal: Journal, records: Sequence[RunRecord]) -> dict[str, str]:
+    """The beginning of each long id, as long as it takes to tell the run from others; a subagent's id is not shortened."""
+    long = [one.run_id for one in records if one.parent is None and len(one.run_id) > _SHORT]
+    if not long:
+        return {}
+    ids = sorted({record.run_id for record in await journal.list_runs(limit=LOOKED_AT)}.union(long))
+    enough = dict.fromkeys(ids, _SHORT)
+    for one, next_one in pairwise(ids):
+        told_apart = 1 + sum(
+            1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, next_one, strict=False))
+        )
+        enough[one], enough[next_one] = max(enough[one], told_apart), max(enough[next_one], told_apart)
+    return {one: one[: enough[one]] for one in long}
 
 
 async def _summary(journal: Journal, record: RunRecord) -> tuple[str, str]:
