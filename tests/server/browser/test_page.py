@@ -149,6 +149,8 @@ async def test_what_is_written_while_an_answer_is_made_is_sent_after_it(
 
         await window.say("hello again")
         await expect(window.page.locator(".message.user.queued")).to_have_text("hello againQueued")
+        await window.page.reload()
+        await expect(window.page.locator(".message.user.queued")).to_have_text("hello againQueued")
         model.let()
 
         await expect(window.page.locator(".message.user")).to_have_count(2)

@@ -16,6 +16,7 @@ for (const place of document.querySelectorAll("[data-icon]")) place.prepend(icon
 setUpTheme();
 
 const DRAFTS = "maverick-drafts"; // what is written and not sent, by conversation, for as long as the tab is open
+const QUEUED = "maverick-queued"; // what is to be sent after an answer whose agent does not listen, for a reload
 
 let watching = null;
 let editing = null;
@@ -98,7 +99,7 @@ function forget() {
   agents.clear();
   requests.clear();
   attachments.take();
-  sessionStorage.removeItem(DRAFTS);
+  for (const kept of [DRAFTS, QUEUED]) sessionStorage.removeItem(kept);
   stopEditing();
   dismiss();
   clearTimeout(shownUntil);
@@ -180,8 +181,23 @@ async function openFromAddress() {
     if (error.status !== 404) complain(error);
     return startNew();
   }
+  takeQueued();
   conversations.select(transcript.id);
   showTitle();
+}
+
+/** Keep what only this page knows of, for when it is loaded again. */
+function keepQueued() {
+  const texts = transcript.queued.filter((said) => !said.isSaid).map((said) => said.text);
+  if (texts.length) sessionStorage.setItem(QUEUED, JSON.stringify({ id: transcript.id, texts }));
+}
+
+/** Queue it again; or give it back, if the answer is over. */
+function takeQueued() {
+  const { id, texts } = JSON.parse(sessionStorage.getItem(QUEUED) ?? "{}");
+  sessionStorage.removeItem(QUEUED);
+  if (id !== transcript.id) return;
+  for (const text of texts) transcript.following ? transcript.enqueue(text) : giveBack(text, id);
 }
 
 function startNew() {
@@ -362,7 +378,7 @@ for (const side of ["conversations", "tasks"]) {
 on("shade", "click", closeSides);
 document.addEventListener("keydown", hearKey);
 document.addEventListener("visibilitychange", watch);
-addEventListener("pagehide", () => transcript.leave()); // what is queued here alone becomes a draft
+addEventListener("pagehide", keepQueued);
 addEventListener("pageshow", (event) => event.persisted && location.reload());
 addEventListener("hashchange", () => (location.hash.startsWith("#token=") ? start() : openFromAddress()));
 
