@@ -48,7 +48,8 @@ def add(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     is_apart = shared or _SEPARATE.search(whole)
     for items in (several(title_of(listed)), _DEEDS.split(title_of(listed))):
         if _are_several(items, heard.today) or (is_apart and len(items) > 1):
-            return _all_added([f"{item} {shared['values'] if shared else ''}" for item in items], heard.today)
+            texts = [f"{item} {shared['values'] if shared else ''}" for item in items]
+            return _all_added(texts, heard.today, are_apart=_APART.search(whole) is not None)
     each = re.split(r",?\s+and\s+(?=['\"“‘])", what)
     if len(each) > 1 and all(len(quoted(part)) == 1 for part in each):
         return _all_added(each, heard.today)
@@ -57,11 +58,11 @@ def add(heard: Heard, match: re.Match[str]) -> list[RequestedCall] | None:
     return [_added(what, heard.today)]
 
 
-def _all_added(items: Sequence[str], today: date) -> list[RequestedCall]:
-    """A task for each; a date behind the last may be for all, or for that one, so nothing is added."""
+def _all_added(items: Sequence[str], today: date, *, are_apart: bool = False) -> list[RequestedCall]:
+    """A task for each; a date behind the last may be for all, or for that one, so nothing is added unless they are apart."""
     calls = [_added(item, today) for item in items]
     dated = ["due_date" in call.arguments for call in calls]
-    return calls if any(dated[:-1]) or not dated[-1] else [RequestedCall("add_task", {})]
+    return calls if are_apart or any(dated[:-1]) or not dated[-1] else [RequestedCall("add_task", {})]
 
 
 def _are_several(items: Sequence[str], today: date) -> bool:
@@ -82,6 +83,7 @@ def _are_several(items: Sequence[str], today: date) -> bool:
 _BEFORE_ITEM = pattern(
     r"^(?:(?:also|please|pls|me|for me|another one|an? (?:task|reminder|to-?do)(?= (?:for|on|by)\b))[ ,:]+)+(?=\S)"
 )
+_APART = pattern(r"\band also\b|\bplus\b")
 _SEPARATE = pattern(r",? (?:as|in) (?:separate|different|two|three|individual) (?:tasks|items|ones)\W*$")
 _SHARED = pattern(
     r",? (?:both|all|each)(?: of them)?(?:,? (?:with|are|as))? (?P<values>(?:for |by |on |due |at )?[\w -]{3,30})$"

@@ -232,6 +232,9 @@ def redated(said: str, answered: str, today: date) -> list[RequestedCall]:
     month = _MONTH_SAID.search(answered)
     if meant != said and month:  # "no, 31" is of the same month
         meant = _NUMBER_ALONE.sub(rf"on {month[1]} \1", meant)
+    first = re.split(r"(?<=\w)[.!]\s+", meant, maxsplit=1)[0] if meant != said else meant
+    if "due_date" in (_values(first, today) or {}):
+        meant = first  # and then why
     priority, rest = take_priority(meant)
     days = take_all(rest, today)[0]
     others = mark(meant, "", KNOWN_TASKS.get(), today).mentions
