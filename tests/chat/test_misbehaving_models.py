@@ -473,6 +473,13 @@ async def test_a_question_about_the_world_is_answered_beside_what_a_task_tool_di
         ("what's on my list?", "Do you want to see the three open ones or all five?"),
         ("is the milk on my list?", "Not yet. Shall I add it?"),
         ("good morning", "Good morning! Ready to tackle your three tasks?"),
+        ("what happens if I say yes?", "It was already deleted, so nothing."),
+        ("how many is that?", "That's four."),
+        ("what's number 4?", "Feed the cat."),
+        ("what's the note on the milk?", "It says: two bottles, not the cheap one."),
+        ("is the milk on there?", "I don't see it."),
+        ("add stamps", "What would you like to add next?"),
+        ("add stamps", "Would you like me to add anything besides the stamps?"),
     ],
 )
 async def test_neither_consent_nor_a_question_takes_for_done_what_no_tool_did(
@@ -499,6 +506,9 @@ async def test_neither_consent_nor_a_question_takes_for_done_what_no_tool_did(
         ("can you order a pizza for me?", "I'm afraid I can't order food."),
         ("how do I undo things?", "Just say 'undo' and I'll take back the last change."),
         ("hello", "<think>A greeting.</think>Hello!"),
+        ("are you human?", "No, I'm an AI assistant."),
+        ("who went to the moon?", "NASA sent the first people there."),
+        ("can you set alarms?", "I can't set alarms."),
     ],
 )
 async def test_what_claims_nothing_is_told_as_it_is(message: str, words: str, database: Database) -> None:
@@ -520,6 +530,7 @@ async def test_what_claims_nothing_is_told_as_it_is(message: str, words: str, da
         ("what should I do today?", "I've moved the rent to Friday.", False),
         ("what should I do today?", "You have nine tasks left.", False),
         ("show my list", "I'd start with the rent.", False),
+        ("which one should I do first?", "Pay the rent, because it's due tomorrow.", False),
     ],
 )
 async def test_advice_that_was_asked_for_is_told_beside_the_list(

@@ -24,7 +24,7 @@ _FOR_WORDS = re.compile(
     r"|compare|define|spell|calculate|convert|imagine|help|teach|give me|plan an?|let's (?:plan|talk|think|chat))\b"
     r"|(?:so |and |but )*(?:how (?!many|much|about|am|are)|why|who|should|is it|can i)\b"
     r"|(?:what|which|is|are|do|does|any)\b.*\b(?:good|best|better|healthy|worth|recommend\w*|usual\w*|mean|tips|difference)\b"
-    r"|what should i (?:cook|eat|wear|pack|bring)\b|how many\b.*\b(?:should|can)\b"
+    r"|what should i (?:ask|bring|buy|cook|eat|pack|read|say|watch|wear|write)\b|how much\b.*\b(?:too much|should|can|costs?)\b|how many\b.*\b(?:should|can)\b"
 )
 _OF_SELF = re.compile(
     r"(?:so |and |but )*(?:what about|well\b|(?:so|and|but)\W*$|how's my\b|anything else\b|(?:did|have) (?:you|it|that)\b|are you sure|where (?:were|are) we|(?:is|are) (?:it|that|they|you) (?:done|gone|finished|ready)\b|(?:am|did|do|have|had|was|will|what (?:did|have|am)|what do(?= (?:i|we)(?: have| need| still| got| do\b|\W*$))|when (?:did|do|am)|how many (?:do|did|have)"
@@ -59,6 +59,8 @@ _STATE = re.compile(
     r"gone|done|deleted|removed|added|saved|there|in|off|away|left|open|late|due|overdue|finished|completed?|high|low|urgent|important|priority"
     r"|both|all|everything|rid|today|tonight|tomorrow|yesterday|plan|plans|week|busy|free|right|first|last|next|now|then|still|already|more|anything"
     r"|go|through|really|correct|day|list|task|tasks|\w+day|one's|ones|new|old|two|three|four|five|six|am|was|i'm|it's|so|no|what's"
+    r"|number|total|count|many|notes?|descriptions?|oldest|newest|longest|latest|comes?|after|before|added|adds|dates?|only|get|back|later"
+    r"|happens?|say|said|far|doing|wrote|down|remember|relax|forgot|forget|have|had|wasn't|isn't"
 )
 """A word for what was done, or how things stand."""
 _BARE_QUESTION = re.compile(
@@ -66,9 +68,11 @@ _BARE_QUESTION = re.compile(
 )
 """A question without a verb, such as "and the bread?"."""
 _WISHES = re.compile(
-    r"(?:have an?|thank|thanks|happy|merry|talk to you|sorry|test|boring|i need a (?:break|rest|hug))\b"
+    r"(?:have an?|thank|thanks|happy|merry|talk to you|sorry|test|boring|lol|haha|ugh|nope|i need a (?:break|rest|hug))\b"
 )
-_OF_YOU = re.compile(r"(?:are|do|can) you (?!sure|done|finished)|seriously\b")
+_OF_YOU = re.compile(
+    r"(?:are|do|can) you (?!sure|done|finished)|seriously\b|what (?:day|time|date) is it\b|what else\b"
+)
 _IN_GENERAL = re.compile(r"how (?:do|to|can)\b|what(?:'s| is) (?:the best|a)\b")
 _OF_LANGUAGE = re.compile(
     r"\b(?:translat\w+|say|speak|in (?:\w+ish|\w+ese|french|german|greek|italian|latin|russian))\b"
@@ -92,11 +96,13 @@ _ADVICE = re.compile(
     r"\b(?:which|what) (?:\w+ ){0,3}(?:should|shall|would|could|can|do you (?:think|suggest|recommend))\b"
     r"|\b(?:which|what)(?: one| task| of \w+)?(?:'s| is| are) (?:the )?(?:\w+ )?(?:quick|easi|hard|most|least|best|urgent|important|fast|short|long)\w*"
     r"|\b(?:plan|organi[sz]e|group|sort|rank|prioriti[sz]e|summari[sz]e|categori[sz]e) (?:my|the|these|those|them|this)\b"
-    r"|\b(?:advice|suggest\w*|recommend\w*|motivat\w*|help me (?:decide|choose|plan|pick)|where (?:do|should) i (?:start|begin)|can i do"
+    r"|\b(?:advice|suggest\w*|recommend\w*|motivat\w*|overwhelm\w*|what's next|related|help me (?:decide|choose|plan|pick)|where (?:do|should) i (?:start|begin)|can i do"
     r"|how (?:should|long|would)|tell me (?:which|what|how|why))\b"
 )
 """Asks what to do about the tasks."""
-_SHOW = re.compile(r"\b(?:show|list|see|display|read)\b(?: me)?(?: \w+){0,2} (?:list|tasks|to-?dos)\b")
+_SHOW = re.compile(
+    r"\b(?:show|list|see|display|read)\b(?: me)?(?:(?: \w+){0,2} (?:list|tasks|to-?dos)\b| what(?:'s| is) (?:open|left|remaining)\b)"
+)
 _WHOLE_LIST = re.compile(
     r"(?:please |can you |could you )*(?:what's|what is|show|list|see|display|read|give)(?: me)?(?: on)?(?: all)?(?: of)?(?: my| the)?"
     r"(?: whole| full| entire)?(?: to-?do)? (?:list|tasks|to-?dos)(?: please| again| now)*\W*"
@@ -162,6 +168,11 @@ class Asked:
         return {task.title.casefold() for task in self._tasks}
 
     @cached_property
+    def are_dated(self) -> bool:
+        """Whether any open task has a due date."""
+        return any(task.due_date for task in self._tasks)
+
+    @cached_property
     def expected(self) -> Expected:
         """What an answer without a tool call may tell."""
         is_no_question = _NO_QUESTION.match(self._plain) is not None
@@ -207,19 +218,19 @@ class Asked:
         """Whether a few words in answer to it say that something was done, or how things stand."""
         kinds = (*_SMALL_TALK, Kind.DECLINED)
         is_talk = self._meaning.kind in kinds or is_courtesy(self._plain) or _WISHES.match(self._plain)
-        return (self.expected is Expected.ACTION and not is_talk) or self._is_of_state
+        return self.expected is Expected.ACTION and not is_talk
 
     @cached_property
-    def _is_of_state(self) -> bool:
+    def is_of_state(self) -> bool:
         """Whether it asks for nothing in the world, and so for what was done, or how things stand: "so it's gone?"."""
         is_of_others = any(
             each.match(self._plain.removeprefix("is it")) for each in (_FOR_WORDS, _NO_QUESTION, _OF_YOU)
         )
-        if is_of_others or self._meaning.kind is Kind.GREETING or not is_question(self._said):
+        if is_of_others or self._meaning.kind in (Kind.GREETING, Kind.HELP) or not is_question(self._said):
             return False
         if _BARE_QUESTION.fullmatch(self._plain):
             return True
-        words = {*re.findall(r"[\w']+", self._plain)} - SMALL_WORDS
+        words = {*re.findall(r"[\w']+", re.sub(r"\bnumber \d+", "number", self._plain))} - SMALL_WORDS
         return all(_STATE.fullmatch(word) or _singular(word) in self._subjects for word in words)
 
     @cached_property

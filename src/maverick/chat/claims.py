@@ -85,8 +85,13 @@ _COURTESY = frozenset(
 _SHORT = 5
 _BRIEF = 6
 _REFUSES = re.compile(
-    r"\b(?:can't|cannot|unable|not able|afraid|sorry|beyond me|i (?:don't|never|only|have no))\b"
+    r"\b(?:can't|cannot|unable|not able|afraid|sorry|beyond me|i (?:don't(?! (?:see|find|have))|never|only|have no))\b"
 )
+_UNABLE = re.compile(
+    r"(?:(?:sorry|i'm afraid|unfortunately|no)[, ]+)*i (?:can't|cannot|am not able to|am unable to)"
+    r" (?!see|find|delete|remove|add|move|mark|complete|change|tell|undo|list)"
+)
+"""Says what the assistant is not for."""
 
 _DETAIL = re.compile(
     r"\b(?:what|which|when|where|who|whom|how|why)\b|\b(?:do|did) you mean\b|\bis (?:it|that)\b|\b(?:could|can) you\b"
@@ -95,7 +100,7 @@ _DETAIL = re.compile(
 """A question for what is missing, or whether to begin."""
 _ROUTINE = re.compile(
     r"\b(?:anything|what|something) (?:else|more)\b|\bwhat's next\b|\b(?:can|may) i (?:help|do)\b|^\W*(?:what \w+|\w+ who|\w+)\?$"
-    r"|\b(?:updated|remaining|undo (?:it|that|this)|restore|since|now that|empty|again|back|too|as well|the next one|new list|what's left|open ones|the (?:rest|last|other|same)|your first)\b"
+    r"|\b(?:updated|remaining|undo (?:it|that|this)|restore|since|now that|empty|again|back|too|as well|next|first|besides|more|a due date|new list|what's left|open ones|the (?:rest|last|other|same|two|three|four|five|six))\b"
     r"|\b(?:two|three|four|five|\d+) (?:\w+ )?(?:ones|tasks|of)\b"
 )
 """A question that asks for nothing, such as "Milk? What milk?", or takes something for done, or for known."""
@@ -184,6 +189,10 @@ _TALK = re.compile(
 """Begins what is said of feelings and abilities."""
 
 
+_COUNTS = re.compile(r"\b(?:only|all|just) (?:\d+|one|two|three|four|five|six|seven|eight|nine|ten) of\b")
+_DUE = re.compile(r"\b(?:over)?due\b", re.IGNORECASE)
+
+
 class Expected(IntEnum):
     """What the user's message lets one expect of an answer without a tool call."""
 
@@ -228,6 +237,11 @@ def agrees(text: str) -> bool:
     return len(said.split()) <= _BRIEF and not _REFUSES.search(said)
 
 
+def is_unable(text: str) -> bool:
+    """Whether a text says that what was asked for is nothing for the assistant, as "I can't send emails"."""
+    return _UNABLE.match(_plain(text)) is not None
+
+
 def is_statement(sentence: str, *, of_task: bool = False) -> bool:
     """Whether a sentence says that something is so, and does not ask, offer or greet.
 
@@ -255,8 +269,10 @@ def may_report(sentence: str, expected: Expected, *, any_language: bool = False)
     return tells_plans(sentence) and (expected is not Expected.ANYTHING or _YOURS.search(plain) is not None)
 
 
-def is_advice(sentence: str, titles: AbstractSet[str]) -> bool:
+def is_advice(sentence: str, titles: AbstractSet[str], *, are_dated: bool) -> bool:
     """Whether a sentence may advise about tasks that were just listed: it tells nothing new, and quotes no other title."""
+    if _COUNTS.search(_plain(sentence)) or not (are_dated or not _DUE.search(sentence)):
+        return False
     quoted = {each.strip("'‘’\"“”").casefold() for each in _QUOTED.findall(sentence)}
     tells = tells_event(sentence) or tells_plans(sentence) or _DEED.search(_plain(sentence))
     return quoted <= titles and not tells

@@ -30,8 +30,14 @@ _LONGEST_WORD = 60
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’/-][^\W\d_]+)*")
 _PART = re.compile(r"['’/-]")
 _SPELT_SO = _set(
-    "AD AM ASAP ATM BBQ BC BCE CV DIY EU FYI GP OK PDF PM PS TV UK US USA CO2 H2O °C °F iPad iPhone LinkedIn PayPal WhatsApp YouTube"
+    "AD AI AM ASAP ATM BBC BBQ BC BCE BTW CD CEO CV DHL DIY DVD EU FAQ FYI GP GPS HR IKEA LED NASA NHS OK PDF PIN PM PS RSVP SIM TV UK UN UPS US USA "
+    "USB VAT VIP CO2 H2O °C °F iPad iPhone LinkedIn PayPal PhD WhatsApp YouTube"
 )
+_CAPITALS = re.compile(
+    r"(?!(?:AND|ASCII|CLI|CRUD|CSV|DEBUG|DROP|EOF|FALSE|FATAL|FROM|GET|HEAD|INFO|INTO|JOIN|LIKE|NONE|NOT|NULL|ORM|PATCH|POST|PUT|RAM|RPC|SET|SSE|TABLE|TRUE"
+    r"|TTL|UTF|WARN|WHERE|E[A-Z]{4})$)[A-Z]{2,5}"
+)
+"""A name of capitals that is not a program's."""
 _WITH_POINTS = frozenset(("a.m", "p.m", "e.g", "i.e"))
 _STANDS_ALONE = re.compile(
     r"\d{1,2}[:.]\d{2}(?:[ap]m)?|\d{1,2}[ap]m|\d{1,2}(?:st|nd|rd|th)|\d{1,3}%|[$€£]\d{1,4}(?:[.,]\d{2})?"
@@ -137,6 +143,7 @@ def is_plain(sentence: str, theirs: str, *, facts: bool = False) -> bool:
         not word
         or f" {word.casefold()} " in theirs
         or _is_word(word)
+        or (facts and _CAPITALS.fullmatch(word))
         or _is_number(words, place, facts=facts)
         for place, word in enumerate(words)
     )

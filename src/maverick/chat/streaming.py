@@ -19,6 +19,7 @@ from maverick.chat.claims import (
     is_english,
     is_statement,
     is_talk,
+    is_unable,
     may_report,
     tells_event,
     tells_plans,
@@ -186,8 +187,9 @@ class SentenceFilter:
             self._ready.append(self._introduction)
         is_called = self._tasks_called or self._acted_elsewhere
         reply = self.text + "".join(self._ready)
-        if not is_called and not asks_back(reply):
-            self.is_doubtful |= self._asked.needs_list or (self._asked.may_be_agreed_to and agrees(reply))
+        if not is_called and not asks_back(reply) and not is_unable(reply):
+            is_agreed = self._asked.may_be_agreed_to and agrees(reply)
+            self.is_doubtful |= self._asked.needs_list or self._asked.is_of_state or is_agreed
         self._send(RESPONSE_LENGTH - len(self.disclaimer), last=True)
 
     @property
@@ -281,7 +283,7 @@ class SentenceFilter:
         if _ECHO.fullmatch(words):
             return False
         if not self._asked.wants_invention:
-            return is_advice(words, self._asked.titles)
+            return is_advice(words, self._asked.titles, are_dated=self._asked.are_dated)
         is_of_task = self._asked.names_task(words) and tells_event(words)
         return not (is_of_task or may_report(words, Expected.ANYTHING))
 
