@@ -261,7 +261,7 @@ class SentenceFilter:
             is_added = self._is_added(words)
             if is_added or self._tasks_called:
                 return words if is_added else ""
-        is_report = self._may_report(words)
+        is_report = self._may_report(words) and not is_unable(words)
         is_of_others = not self._of_others.isdisjoint(meaningful(words))
         is_of_world = self._asks_the_world or self._asked.expected is Expected.TALK
         is_explained = is_of_others if self._tasks_called or self._acted_elsewhere else is_of_world
