@@ -11,7 +11,7 @@ from maverick import AbortSignal, AgentExecutor, ApprovalRequest, TerminateReaso
 from maverick.journal import MemoryJournal
 from maverick.loop import ToolOutcome
 from maverick.loop.events import ToolCallStart
-from maverick.model import Tool
+from maverick.model import Tool, ToolContext
 from maverick.providers.scripted import Script
 from maverick.testing import ScriptedClient, call, calls, reply
 from scenario import agent
@@ -121,13 +121,24 @@ async def test_while_a_subagent_waits_for_a_person_neither_its_caller_nor_the_to
             decided.set()
             return answer
 
+    @tool(effect="pure", sequential=True)
+    async def look_at_the_clock(context: ToolContext) -> str:
+        """Say how much time is left."""
+        return "enough" if context.deadline - asyncio.get_running_loop().time() > 1 else "none"
+
     helper = agent(delete, name="helper", timeout=A_MINUTE)
-    boss = agent(helper.as_tool(), watch_over, name="boss", timeout=A_MINUTE)
-    script: Script = [calls(call("watch_over"), call("helper")), call("delete", name="a"), "Helped.", DONE]
+    boss = agent(helper.as_tool(), watch_over, look_at_the_clock, name="boss", timeout=A_MINUTE)
+    script: Script = [
+        calls(call("watch_over"), call("helper"), call("look_at_the_clock")),
+        call("delete", name="a"),
+        "Helped.",
+        DONE,
+    ]
     running = AgentExecutor(ScriptedClient(script), approve=Thinking(clocks))
 
     result = await running.execute(boss)
 
     assert (result.terminate_reason, result.output) == (TerminateReason.COMPLETE, "Done.")
-    assert [record.outcome for record in result.tool_calls] == [ToolOutcome.FINISHED] * 2
+    assert [record.outcome for record in result.tool_calls] == [ToolOutcome.FINISHED] * 3
+    assert result.tool_calls[-1].result == "enough"
     assert result.usage.duration_ms < 60_000

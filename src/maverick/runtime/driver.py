@@ -256,8 +256,10 @@ class Driver(Generic[T]):
         raise MalformedResponseError("The model's stream ended without its response. Try again.")
 
     async def _run_tools(self, step: RunTools) -> Step:
-        tools, deadline = self.run.loop.tool_round, self._interruption.deadline
-        runner = ToolRunner(self.run, step.turn, deadline, self._start_agent, self._lost, self._hooks)
+        tools, interruption = self.run.loop.tool_round, self._interruption
+        runner = ToolRunner(
+            self.run, step.turn, lambda: interruption.deadline, self._start_agent, self._lost, self._hooks
+        )
         if self._gate is not None and self._recorded:
             await self._gate.withdraw_refused()
         if not tools.started:

@@ -81,7 +81,7 @@ class Interruption:
     def __init__(
         self, seconds: float | None, signal: AbortSignal | None, handover: AbortSignal | None = None
     ) -> None:
-        self._loop = loop = asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a coroutine of ours always runs in a task
         self._task = task
@@ -91,11 +91,11 @@ class Interruption:
         self._cancels = task.cancelling()
         self._fired = False
         self._signal = signal
-        self.deadline = None if seconds is None else loop.time() + seconds
-        """When the time is up, on the event loop's clock."""
-        self._left = 0.0
-        """The seconds that were left when the clock was stopped."""
-        self._timer = None if self.deadline is None else loop.call_at(self.deadline, self._time_is_up)
+        self._left: float | None = seconds
+        """The seconds that are left, while the clock stands still."""
+        self._deadline: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self.start_clock()
         self._handover = handover
         self._unsubscribe: list[Callable[[], None]] = []
         if signal is not None:
@@ -138,6 +138,11 @@ class Interruption:
         """Whether the run can be stopped while it waits: it has a time limit or an abort signal."""
         return self._signal is not None or self.deadline is not None
 
+    @property
+    def deadline(self) -> float | None:
+        """When the time is up, on the event loop's clock; while the clock stands still, if it went on now."""
+        return self._deadline if self._left is None else self._loop.time() + self._left
+
     def check(self) -> None:
         """Stop here, with the error that says so, if the run is to be stopped or handed over."""
         if self._cause is None and self._signal is not None and self._signal.aborted:
@@ -149,15 +154,15 @@ class Interruption:
 
     def stop_clock(self) -> None:
         """Count no time from here on."""
-        if self._timer is not None and self.deadline is not None:
+        if self._timer is not None and self._deadline is not None:
             self._timer.cancel()
-            self._left = self.deadline - self._loop.time()
+            self._left = self._deadline - self._loop.time()
 
     def start_clock(self) -> None:
         """Count time again."""
-        if self._timer is not None:
-            self.deadline = self._loop.time() + self._left
-            self._timer = self._loop.call_at(self.deadline, self._time_is_up)
+        if self._left is not None:
+            self._deadline, self._left = self._loop.time() + self._left, None
+            self._timer = self._loop.call_at(self._deadline, self._time_is_up)
 
     def close(self) -> None:
         """Stop watching."""

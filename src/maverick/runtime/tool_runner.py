@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
-from math import inf
 from typing import Any, Protocol, TypeAlias
 
 from msgspec.structs import replace
@@ -69,7 +68,7 @@ class ToolRunner:
         self,
         run: Run[Any],
         turn: int,
-        deadline: float | None,
+        deadline: Callable[[], float | None],
         start_agent: StartAgent,
         lost: Ledger,
         hooks: HookChain | None = None,
@@ -78,7 +77,7 @@ class ToolRunner:
         """Whether the calls had begun in a process that stopped."""
         self._run = run
         self._turn = turn
-        self._deadline = inf if deadline is None else deadline
+        self._deadline = deadline
         self._start_agent = start_agent
         self._process = this_process()
         self._committing: set[int] = set()
@@ -331,7 +330,9 @@ class ToolRunner:
         )
 
     def _context(self, planned: PlannedCall, ready: ReadyTool, session: object = None) -> ToolContext[Any]:
-        deadline = min(asyncio.get_running_loop().time() + ready.timeout, self._deadline)
+        of_run = self._deadline()
+        deadline = asyncio.get_running_loop().time() + ready.timeout
+        deadline = deadline if of_run is None else min(deadline, of_run)
         return self._run.context(self._turn, deadline, planned, session)
 
 
