@@ -56,13 +56,14 @@ def read_sentence(said: str, answered: str, today: date) -> list[RequestedCall] 
     text = when_last(plain_request(said), today)
     may_change = not is_question(said)
     remark = "" if quoted(said) else _REMARK.sub("", text)
-    for attempt in (
+    readings = (
         text,
         _command_in(text, today),
         corrected(text, _COMMANDS),
         without_pictures(text),
         remark,
-    ):
+    )
+    for attempt in dict.fromkeys(readings):  # most of them are the text as it is
         found = _one(attempt, answered, today, may_change=may_change)
         if found is not None:
             return found
