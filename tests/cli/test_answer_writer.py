@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from maverick.cli.answer_writer import AnswerWriter
+from maverick.cli.event_printer import AnswerWriter
 from maverick.cli.screen import Screen
 
 ANSWER = """\

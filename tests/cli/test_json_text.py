@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from cli.runs_command import WILD
 from maverick import AgentResult, AgentUsage, RunEnd
-from maverick.cli.json_text import event_fields, json_text
+from maverick.cli.formatting import event_fields, json_text
 from maverick.exceptions import RateLimitError
 from maverick.loop.events import ErrorEvent
 

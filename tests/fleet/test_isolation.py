@@ -15,8 +15,8 @@ from fleet.test_worker import clerk, done, eventually, is_parked, offer, then, w
 from maverick import AgentExecutor
 from maverick.exceptions import ApprovalError, InvalidInputError, RunExistsError, RunNotFoundError
 from maverick.fleet import Fleet
+from maverick.fleet.client import move_in
 from maverick.fleet.live import Broadcast
-from maverick.fleet.moving import move_in
 from maverick.fleet.request import RunRequest
 from maverick.fleet.store import FleetState
 from maverick.fleet.worker import Offer, Worker

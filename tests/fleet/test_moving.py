@@ -23,8 +23,8 @@ from maverick.exceptions import (
     RunMovedError,
     RunNotFoundError,
 )
-from maverick.fleet import Fleet, moving
-from maverick.fleet.moving import move_in, move_out
+from maverick.fleet import Fleet, client
+from maverick.fleet.client import move_in, move_out
 from maverick.fleet.worker import Offer, Worker
 from maverick.journal import Journal, MemoryJournal, RunStatus, SqliteJournal
 from maverick.journal.records import Departure
@@ -114,7 +114,7 @@ async def test_a_run_moves_to_a_fleet_and_back_in_the_middle_of_its_work(
 async def test_a_run_in_the_journal_of_the_fleet_only_changes_who_drives_it(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moving, "_PATIENCE", 0.2)
+    monkeypatch.setattr(client, "_PATIENCE", 0.2)
     book = Notebook(3, 10)
 
     async with asyncio.timeout(PATIENCE), working(book.worker(fleet)):

@@ -12,8 +12,7 @@ from typing import Any
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.named_tools import CODING_TOOLS
 from maverick.cli.agent_lookup import discovery, look_up
-from maverick.cli.formatting import columns_of, table
-from maverick.cli.json_text import json_text
+from maverick.cli.formatting import columns_of, json_text, table
 from maverick.cli.new_file import write_new_file
 from maverick.cli.parser import name_lines
 from maverick.cli.screen import Screen

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import TextIO
 
 from maverick.cli.chat_session import ChatSession, choose_assistant
-from maverick.cli.event_printer import EventPrinter
+from maverick.cli.event_printer import EventPrinter, progress_line
 from maverick.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS
-from maverick.cli.progress import progress_line
 from maverick.cli.screen import Screen, shortened, shown_call
 from maverick.cli.settings import load_settings
 from maverick.cli.stop_signals import on_ctrl_c

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from maverick.cli.formatting import columns_of, table
-from maverick.cli.json_text import json_text
+from maverick.cli.formatting import columns_of, json_text, table
 from maverick.cli.new_file import write_new_file
 from maverick.cli.screen import Screen
 from maverick.cli.settings import load_settings

@@ -20,7 +20,7 @@ import maverick
 from maverick.cli.agent_lookup import discovery
 from maverick.cli.config import settings_files, write_setting
 from maverick.cli.exit_codes import FAILURE, SUCCESS
-from maverick.cli.json_text import json_text
+from maverick.cli.formatting import json_text
 from maverick.cli.new_file import write_new_file
 from maverick.cli.screen import Screen, shortened
 from maverick.config import DEFAULT, AgentConfig, MaverickConfig, load_config

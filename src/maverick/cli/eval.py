@@ -19,9 +19,9 @@ from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.python_source import load_python
 from maverick.agents.running import agent_executor
 from maverick.cli.agent_lookup import explain_stand_in, look_up, runnable, split_source, who_answers
+from maverick.cli.event_printer import Progress
 from maverick.cli.exit_codes import FAILURE, SIGNALLED, SUCCESS
 from maverick.cli.formatting import columns_of
-from maverick.cli.progress import Progress
 from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.resume import replaying_executor

@@ -1,20 +1,26 @@
-"""Tables as people read them: aligned columns that fit the terminal."""
+"""What commands print: tables that fit the terminal, and JSON for programs that is safe to show in any terminal."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from maverick.journal.codec import encode_json
+from maverick.loop import AgentResult
+from maverick.loop.events import AgentActivityEvent, RunEnd
 from maverick.tui.plain_text import one_line
 
 _GAP = "  "
 _NARROWEST = 4
 _ANY_WIDTH = 10_000
+_NOT_PLAIN = r"[^\x20-\x7e]"
 
 
 class Column(Struct, frozen=True):
@@ -111,3 +117,41 @@ def _width_of_character(character: str) -> int:
     if unicodedata.combining(character) or unicodedata.category(character) in ("Cf", "Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def json_text(value: object) -> str:
+    """A value as JSON on one line.
+
+    It has only printable ASCII characters, the others as escapes: so it is the same in every encoding, and nothing in
+    it reaches a terminal as a control character.
+    """
+    return plain_json(encode_json(value))
+
+
+def plain_json(encoded: bytes) -> str:
+    """The same JSON with only printable ASCII characters; of bytes that are damaged, what can be read."""
+    return re.sub(_NOT_PLAIN, _escaped, encoded.decode(errors="replace").rstrip("\n"))
+
+
+def event_fields(event: AgentActivityEvent) -> dict[str, Any]:
+    """An event with its type."""
+    fields = {"type": event.type, **structs.asdict(event)}
+    return fields | {"result": result_fields(event.result)} if isinstance(event, RunEnd) else fields
+
+
+def result_fields(result: AgentResult[Any]) -> dict[str, Any]:
+    """What can be said of a result in JSON, whatever the type of its output."""
+    return {
+        "success": result.success,
+        "content": result.raw_content,
+        "terminate_reason": result.terminate_reason,
+        "errors": [str(error) for error in result.errors],
+        "turn_count": result.turn_count,
+        "tool_calls": result.tool_calls,
+        "usage": result.usage,
+    }
+
+
+def _escaped(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

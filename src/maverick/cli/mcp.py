@@ -17,8 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from maverick.cli.exit_codes import FAILURE, SUCCESS
-from maverick.cli.formatting import columns_of, table
-from maverick.cli.json_text import json_text
+from maverick.cli.formatting import columns_of, json_text, table
 from maverick.cli.screen import Screen
 from maverick.config.mcp_servers import (
     OF_OTHER_PROGRAMS,

@@ -8,8 +8,7 @@ from fnmatch import fnmatch
 
 from msgspec import to_builtins
 
-from maverick.cli.formatting import columns_of, table
-from maverick.cli.json_text import json_text
+from maverick.cli.formatting import columns_of, json_text, table
 from maverick.cli.parser import name_lines
 from maverick.cli.screen import Screen
 from maverick.exceptions import InvalidInputError

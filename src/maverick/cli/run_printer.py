@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from maverick.cli import exit_codes
-from maverick.cli.event_printer import EventPrinter
-from maverick.cli.json_text import event_fields, result_fields
-from maverick.cli.progress import Progress, progress_line
+from maverick.cli.event_printer import EventPrinter, Progress, progress_line
+from maverick.cli.formatting import event_fields, result_fields
 from maverick.cli.run_options import RunOptions
 from maverick.cli.runs.console import Console, pending_in, pending_lines
 from maverick.cli.stop_signals import on_stop_signals

@@ -14,7 +14,7 @@ from typing import Any
 
 from maverick.agents.discovery import DiscoveredAgent
 from maverick.agents.running import agent_executor
-from maverick.cli.progress import progress_line
+from maverick.cli.event_printer import progress_line
 from maverick.cli.run_printer import RunPrinter, watch
 from maverick.cli.screen import Screen
 from maverick.config import MaverickConfig

@@ -10,8 +10,7 @@ from dataclasses import asdict
 
 from maverick.chat.database import Database
 from maverick.cli.exit_codes import FAILURE, SUCCESS
-from maverick.cli.formatting import columns_of, table
-from maverick.cli.json_text import json_text
+from maverick.cli.formatting import columns_of, json_text, table
 from maverick.cli.screen import Screen
 from maverick.cli.terminal_run import agreed
 from maverick.config import load_config

@@ -31,7 +31,6 @@ from maverick.config.settings import TIMEOUTS, shown_setting
 from maverick.exceptions import ConfigError, InvalidInputError
 from maverick.model.client import ModelInfo, check_settings
 from maverick.model.request import RequestConfig
-from maverick.providers.claude.thinking import check_thinking
 from maverick.providers.http.transport import TIMES, Timeouts
 from maverick.providers.network import is_loopback
 from maverick.providers.prices import PriceTable, retirement_notice, vendor_at
@@ -93,6 +92,8 @@ class ResolvedModel(Struct, frozen=True):
         """Refuse settings that the model does not take, where no agent's definition replaces them."""
         check_settings(self.config, self.info, self.model)
         if self.provider in ("claude", "claude-sdk"):  # the CLI decides for itself
+            from maverick.providers.claude.request import check_thinking  # here, since others need none of it
+
             check_thinking(self.config)
         return self
 

@@ -16,8 +16,8 @@ from maverick.loop.entries import ToolFinished
 from maverick.loop.tool_round import PlannedCall
 from maverick.providers.deadlines import Deadlines
 from maverick.runtime.interruption import RunParked
+from maverick.runtime.run import Waiting
 from maverick.runtime.tool_runner import ToolRunner
-from maverick.runtime.waiting import Waiting
 
 _GRACE = 0.5
 """Seconds a cancelled tool has to clean up before it is left behind."""

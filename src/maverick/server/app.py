@@ -1,30 +1,36 @@
-"""The server as an ASGI application."""
+"""The server as an ASGI application: its routes, with those for its health, its metrics and its updates."""
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI, Response
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import PlainTextResponse
 from fastapi.staticfiles import StaticFiles
+from pydantic import BaseModel
 
 import maverick
 from maverick.chat import AgentRunner, Database
+from maverick.chat.database import owned_session
 from maverick.chat.host_check import HostCheck
+from maverick.exceptions import NetworkError
 from maverick.journal import Journal, SqliteJournal
 from maverick.loop import AgentDefinition
 from maverick.misuse import refuse
 from maverick.runtime import AgentExecutor
 from maverick.server.agents import Agents
 from maverick.server.answerers import AgentAnswerer, Answerer, TaskChat
-from maverick.server.authentication import Authenticate
-from maverick.server.dependencies import ChatService
-from maverick.server.errors import answer_refusals
+from maverick.server.authentication import Authenticate, bearer_of
+from maverick.server.dependencies import REFUSALS, STREAM, ChatService, Service, User, signed_in
+from maverick.server.errors import answer_refusals, unavailable
+from maverick.server.event_stream import EventStream, encoded_updates
 from maverick.server.limits import ServerLimits
 from maverick.server.middleware import BodyLimit, Observer
-from maverick.server.routes import approving, chat, conversations, front_ends, operations, signing_in, tasks
+from maverick.server.routes import chat, conversations, front_ends, signing_in, tasks
 from maverick.server.served_agent import MakeExecutor, ServedAgent
 from maverick.server.tables import SERVER
 from maverick.server.tokens import Verifier
@@ -33,6 +39,7 @@ from maverick.tools.threads import run_in_thread
 if TYPE_CHECKING:
     from maverick.fleet import Fleet
 
+router = APIRouter(responses=REFUSALS)
 _PAGE = Path(__file__).parent / "page"
 
 
@@ -96,9 +103,16 @@ def create_app(
         database, served, authenticate, verifier, limits, fleet, signup=signup, metrics_token=metrics_token
     )
 
-    modules = [signing_in, chat, approving, conversations, front_ends, operations]
+    routers = [
+        signing_in.router,
+        chat.router,
+        chat.approvals,
+        conversations.router,
+        front_ends.router,
+        router,
+    ]
     if runner is not None:
-        modules.append(tasks)
+        routers.append(tasks.router)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -116,7 +130,7 @@ def create_app(
         docs_url=None,  # its page loads scripts from other sites
         redoc_url=None,
         # As they are, not included: a router that is included is built again, for each app and with its first request.
-        routes=[route for module in modules for route in module.router.routes],
+        routes=[route for included in routers for route in included.routes],
     )
     app.state.service = service
     answer_refusals(app)
@@ -171,3 +185,52 @@ def _database_beside(journal: Journal | None) -> Database:
     if not isinstance(address, str):
         refuse("database", "name where conversations are kept: database=Database(…).")
     return Database(address)
+
+
+class State(BaseModel):
+    """The state of the server."""
+
+    status: str
+
+
+@router.get("/health", tags=["operations"])
+async def health() -> State:
+    """Whether the process is alive."""
+    return State(status="ok")
+
+
+@router.get("/ready", tags=["operations"])
+async def ready(service: Service) -> State:
+    """Whether requests can be served: 503 while the database, or the Temporal of a fleet, cannot be reached."""
+    await run_in_thread(_read, service)
+    try:
+        await service.answers.check()
+    except NetworkError as error:
+        raise unavailable(str(error)) from error
+    return State(status="ready")
+
+
+def _read(service: ChatService) -> None:
+    with owned_session(service.database.session, "") as session:
+        session.connection().exec_driver_sql("SELECT 1")
+
+
+@router.get("/metrics", tags=["operations"], response_class=PlainTextResponse)
+async def metrics(request: Request, service: Service) -> PlainTextResponse:
+    """The server's metrics, for Prometheus: with the metrics token, or that of any user."""
+    token, given = service.metrics_token, bearer_of(request)
+    if token is None or given is None or not hmac.compare_digest(token.encode(), given.encode()):
+        await signed_in(request)
+    return PlainTextResponse(service.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@router.get("/api/updates", tags=["chat"], response_model=None, responses=STREAM)
+async def updates(request: Request, user: User, service: Service) -> Response:
+    """A stream that says when the user's ``tasks`` or ``conversations`` have changed, in whichever tab.
+
+    It ends when its session does.
+    """
+    service.streams.acquire(user.user_id)
+    changes = service.updates.listen(user.user_id)
+    told = encoded_updates(changes, lambda: service.authentication.is_over(request, user))
+    return EventStream(told, lambda: service.streams.release(user.user_id))

@@ -9,8 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from maverick.cli.formatting import Column, table, terminal_width
-from maverick.cli.json_text import json_text
+from maverick.cli.formatting import Column, json_text, table, terminal_width
 from maverick.cli.screen import Screen, whole_call
 from maverick.exceptions import InvalidInputError
 from maverick.journal import Approval, Journal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO
 
-from maverick.cli.json_text import plain_json
+from maverick.cli.formatting import plain_json
 from maverick.cli.runs.console import Console
 from maverick.exceptions import InvalidInputError
 from maverick.journal.export import export_run

@@ -68,7 +68,7 @@ async def resume_in_fleet(console: Console, run_id: str, *, accept_changes: bool
     """Have a fleet continue a run that was stopped, and show it."""
     refuse_in_fleet(changes.words())
     from maverick.cli.fleet.connection import open_fleet
-    from maverick.cli.fleet.watching import watch_in_fleet
+    from maverick.cli.fleet.run import watch_in_fleet
 
     seen = (await console.journal.get(run_id)).entries
     async with await open_fleet(load_settings(), None, console.named_journal) as fleet:
@@ -81,7 +81,7 @@ async def fork_in_fleet(
 ) -> int:
     """Have a fleet run again from a turn of a run on, and show what is new."""
     from maverick.cli.fleet.connection import open_fleet
-    from maverick.cli.fleet.watching import watch_in_fleet
+    from maverick.cli.fleet.run import watch_in_fleet
     from maverick.runtime.replay import forked, load
 
     entries = await load(console.journal, run_id, with_blobs=False)
@@ -132,7 +132,7 @@ async def move_run(
 ) -> None:
     """Have a fleet continue a run, or take it back to this machine."""
     from maverick.cli.fleet.connection import open_fleet
-    from maverick.fleet.moving import move_in, move_out, place_of
+    from maverick.fleet.client import move_in, move_out, place_of
     from maverick.journal import PostgresJournal
 
     here = console.journal

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from maverick.cli.formatting import fitted, terminal_width
-from maverick.cli.json_text import json_text
+from maverick.cli.formatting import fitted, json_text, terminal_width
 from maverick.cli.runs.console import Console
 from maverick.cli.runs.in_fleet import follow_words, state_in_fleet
 from maverick.cli.screen import shown_call

@@ -16,7 +16,6 @@ from maverick.exceptions import describe_unknown
 from maverick.misuse import refuse
 from maverick.model import Opaque, Request, RequestConfig, Tool
 from maverick.providers.claude.messages import Conversation
-from maverick.providers.claude.thinking import check_thinking
 from maverick.providers.http.wire_json import HeadCache, add_extra, encode, encode_tools, encoded_conversation
 from maverick.providers.strict_schema import claude_schema
 
@@ -59,6 +58,9 @@ _SERVER_TOOLS: Mapping[str, Mapping[str, Any]] = {
 
 _ANSWER_IN_JSON = "Give your final answer as JSON and nothing else. It has to fit this JSON Schema:"
 """For a schema that the API cannot enforce."""
+
+_LEAST_BUDGET = 1024
+_LEAST_TOP_P = 0.95
 
 
 def compacts(model: str) -> bool:
@@ -215,3 +217,33 @@ def _is_compacted(request: Request) -> bool:
     parts = request.messages[0].parts if request.messages else ()
     block = getattr(parts[0], "block", parts[0]) if parts else None
     return isinstance(block, Opaque) and block.type == "compaction"
+
+
+def check_thinking(config: RequestConfig) -> None:
+    """Refuse a budget that Claude does not take, and sampling that it does not take while it thinks."""
+    if config.thinking is None or config.thinking == "off":
+        return
+    if isinstance(config.thinking, int):
+        _check_budget(config.thinking, config.max_tokens)
+    if config.temperature not in {None, 1}:
+        refuse("temperature", "Claude takes none but 1 while it thinks. Leave it out, or turn thinking off.")
+    if config.top_p is not None and config.top_p < _LEAST_TOP_P:
+        refuse(
+            "top_p",
+            f"Claude takes {_LEAST_TOP_P} to 1 while it thinks, got {config.top_p:g}. "
+            "Leave it out, or turn thinking off.",
+        )
+
+
+def _check_budget(budget: int, max_tokens: int | None) -> None:
+    if budget < _LEAST_BUDGET:
+        refuse(
+            "thinking",
+            f"Claude takes a budget of at least {_LEAST_BUDGET} tokens, got {budget}. Raise it, or turn thinking off.",
+        )
+    if max_tokens and budget >= max_tokens:
+        refuse(
+            "thinking",
+            f"a budget of {budget} tokens leaves none of max_tokens ({max_tokens}) for the answer. "
+            "Raise max_tokens, or lower the budget.",
+        )

@@ -1,4 +1,4 @@
-"""Asking an agent, and following its answer."""
+"""Asking an agent, following its answer, and deciding what it waits for."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from pydantic import AfterValidator, Base64Bytes, BaseModel, Field
 
+from maverick.chat.confirmations import pending_confirmations
 from maverick.chat.tables import storable
 from maverick.exceptions import InvalidInputError
 from maverick.model.media import media_from_bytes
 from maverick.server.agents import AgentBody
-from maverick.server.answer import Question
+from maverick.server.answer import ApprovalBody, Question
 from maverick.server.dependencies import (
     ANSWER,
     REFUSALS,
     STREAM,
+    ApprovalPathId,
+    ChatService,
     Id,
     IdempotencyKey,
     LastEventId,
@@ -32,8 +35,12 @@ from maverick.server.dependencies import (
 )
 from maverick.server.errors import RequestRefusedError
 from maverick.server.event_stream import StreamFormat
+from maverick.server.events import Answer
+from maverick.server.tokens import Principal
+from maverick.tools.threads import run_in_thread
 
 router = APIRouter(prefix="/api", tags=["chat"], responses=REFUSALS)
+approvals = APIRouter(prefix="/api/approvals", tags=["approvals"], responses=REFUSALS)
 
 
 class Attachment(RequestBody):
@@ -142,3 +149,78 @@ async def say_to_answer(run_id: PathId, body: SayRequest, user: User, service: S
     One that waits for a decision hears it when it continues. The task chat does not listen while it answers.
     """
     await service.answers.say(user.user_id, run_id, body.message)
+
+
+class ApprovalList(BaseModel):
+    """What waits for the user's decision."""
+
+    approvals: list[ApprovalBody]
+
+
+class Agreement(RequestBody):
+    """With what the user agrees."""
+
+    arguments: dict[str, Any] | None = None
+    """All the arguments to call the tool with, in place of the agent's, which is told so."""
+
+
+class Denial(RequestBody):
+    """Why the user disagrees."""
+
+    reason: Annotated[str, Field(max_length=2000), AfterValidator(storable)] = ""
+    """What the agent is told; the task chat needs no reason."""
+
+
+@approvals.get("")
+async def list_approvals(user: User, service: Service) -> ApprovalList:
+    """What waits for the user's decision: in their own conversations, and of others if they may decide that."""
+    asked = await run_in_thread(_confirmations, service, user)
+    return ApprovalList(approvals=[*asked, *await service.answers.approvals.pending(user.user_id)])
+
+
+@approvals.post("/{approval_id:path}/approve", response_model=None, responses=ANSWER)
+async def approve(
+    approval_id: ApprovalPathId,
+    user: User,
+    service: Service,
+    respond: Respond,
+    agreement: Agreement | None = None,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Agree. The action goes ahead, and so does the answer: the response is like that of ``POST /api/chat``.
+
+    For another user's answer, the response only says that it is decided.
+    """
+    arguments = None if agreement is None else agreement.arguments
+    answer = await service.answers.decide(
+        user.user_id, approval_id, idempotency_key, approved=True, arguments=arguments
+    )
+    return await _decided(answer, respond)
+
+
+@approvals.post("/{approval_id:path}/deny", response_model=None, responses=ANSWER)
+async def deny(
+    approval_id: ApprovalPathId,
+    user: User,
+    service: Service,
+    respond: Respond,
+    denial: Denial | None = None,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Disagree. Nothing is done, and the answer continues: the response is like that of :func:`approve`."""
+    reason = "" if denial is None else denial.reason
+    answer = await service.answers.decide(
+        user.user_id, approval_id, idempotency_key, approved=False, reason=reason
+    )
+    return await _decided(answer, respond)
+
+
+async def _decided(answer: Answer | None, respond: Respond) -> Response:
+    if answer is None:
+        return Response(b'{"status": "decided"}', media_type="application/json")
+    return await respond(answer)
+
+
+def _confirmations(service: ChatService, user: Principal) -> list[ApprovalBody]:
+    with service.session(user) as session:
+        return [ApprovalBody.of_task_chat(asked) for asked in pending_confirmations(session, user.user_id)]
