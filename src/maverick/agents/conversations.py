@@ -81,11 +81,7 @@ def new_conversation(agent: str | None) -> Conversation:
 
 
 def agent_of_run(run_id: str) -> str | None:
-    """The file of the agent of a run that was started here, if it was named by one.
-
-    Raises:
-        InvalidInputError: A stranger may have replaced it.
-    """
+    """The file of the agent of a run that was started here, if it was named by one, and no stranger may have replaced it."""
     return _agent_where(lambda conversation: run_id in conversation.runs)
 
 

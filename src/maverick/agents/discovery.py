@@ -129,11 +129,8 @@ class DiscoveredAgent(Struct, frozen=True, eq=False):
 class Discovery:
     """Looks for agents, place by place, no further than necessary.
 
-    Args:
-        cwd: The project's folder; by default the current one, if the user has trusted it.
-        home: The user's home folder.
-        modules: Python modules that define agents.
-        known: What the program has registered.
+    The places are the project's folder, by default the current one if the user has trusted it, the user's home, Python
+    modules, and what the program has registered (``known``).
     """
 
     def __init__(
@@ -184,11 +181,7 @@ class Discovery:
         return [nearest[name] for name in sorted(nearest)]
 
     def register(self, into: AgentRegistry | None = None) -> list[AgentError]:
-        """Register all agents, so that they can be created by name; returns the problems.
-
-        Args:
-            into: The registry; by default the one that was searched. Its own agents are kept.
-        """
+        """Register all agents, so that they can be created by name, and keep those that are there; returns the problems."""
         into = self._registry if into is None else into
         for found in self.all():
             if found.name not in into:

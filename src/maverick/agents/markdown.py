@@ -72,8 +72,7 @@ class AgentFile(NamedTuple):
 def read_agent(path: Path) -> AgentFile:
     """Read a Markdown file as what its folder says it is: one for Claude Code in ``.claude``, else one of ours.
 
-    Raises:
-        InvalidInputError: Something is wrong with the file; the message names it, the line and the setting.
+    If something is wrong with it, the ``InvalidInputError`` names the file, the line and the setting.
     """
     is_claude = ".claude" in path.absolute().parent.parts
     front = read_front_matter(path, lenient=is_claude)

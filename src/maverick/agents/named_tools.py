@@ -94,15 +94,10 @@ async def named_tools(
 ) -> AsyncIterator[ToolRegistry]:
     """The tools an agent refers to; its MCP servers stay connected inside the ``async with`` block.
 
-    Args:
-        definition: The agent.
-        folder: The workspace: coding tools do not leave it, and its configuration may define servers.
-        on_output: Receives the output of commands while they run.
-        on_remark: Receives notes for the user about the tools.
-        readable: Folders outside the workspace that commands in the sandbox may read, besides this Python's.
-        servers: More MCP servers to connect; one that cannot be is remarked and left out.
-        approve: Asks a person; here about what MCP servers want to know, where their settings let them ask.
-        ask_model: Asks a model what MCP servers want to know, where their settings let them and a person agrees.
+    Coding tools do not leave the folder, and its configuration may define servers. Commands in the sandbox may read the
+    folders ``readable`` too. ``servers`` are connected besides; one of them that cannot be is remarked and left out.
+    Where the settings of a server let it ask, ``approve`` asks a person, and ``ask_model`` a model if the person
+    agrees.
 
     Raises:
         MaverickError: A server is not configured, its project is not trusted, or it cannot be connected.

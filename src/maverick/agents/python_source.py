@@ -22,8 +22,7 @@ _LONGEST_QUOTE = 200
 def load_python(source: str, field: str = "agents", *, from_here: bool = True) -> ModuleType:
     """Load a Python file, or a module by its dotted name, which may lie in the current folder if it is ``from_here``.
 
-    Raises:
-        InvalidInputError: It is missing, or fails; the message has the line, and begins with ``field``.
+    If it is missing, or fails, the ``InvalidInputError`` has the line, and begins with ``field``.
     """
     path = Path(source)
     is_path = path.suffix == ".py" or len(path.parts) > 1

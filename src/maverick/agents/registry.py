@@ -266,8 +266,7 @@ def make_agent(name: str, registered: Registered, **options: Any) -> Agent:
 def make_class_agent(name: str, cls: AgentClass, **options: Any) -> Agent:
     """What :func:`make_agent` makes of a class, for someone who has only named the agent.
 
-    Raises:
-        InvalidInputError: The constructor failed; the message says where in its code.
+    If its constructor fails, the ``InvalidInputError`` says where in its code.
     """
     try:
         return make_agent(name, cls, **options)

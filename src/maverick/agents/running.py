@@ -200,15 +200,10 @@ def _guidance(folder: Path, on_remark: Callable[[str], object] | None) -> tuple[
 def offered_agents(
     config: MaverickConfig, sources: Iterable[str] = (), on_remark: Callable[[str], object] | None = None
 ) -> dict[str, DiscoveredAgent]:
-    """The agents that a worker offers, by name.
+    """The agents that a worker offers, by name: those of Markdown files, Python files and modules, or all found here.
 
-    Args:
-        config: The settings.
-        sources: Markdown files, Python files and modules with agents; by default all agents that are found here.
-        on_remark: Called with what is wrong with agents that are found here, and left out.
-
-    Raises:
-        InvalidInputError: A source is missing or wrong, has no agents, or has one whose name another source has.
+    What is wrong with one that is found here is remarked; a source that is wrong, or has no agents, or one whose name
+    another source has, is an error.
     """
     sources = list(sources)
     if not sources:

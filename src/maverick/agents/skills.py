@@ -178,9 +178,7 @@ class Skills:
     def expanded(self, prompt: str) -> str:
         """What a prompt means: one that begins with a slash is the skill that it names, with the words after it.
 
-        Raises:
-            InvalidInputError: There is no such skill.
-            ToolError: It cannot be read.
+        If there is no such skill, it is an ``InvalidInputError``, and if it cannot be read a ``ToolError``.
         """
         command, *rest = prompt.split(maxsplit=1) or [""]
         name = command[1:]

@@ -47,8 +47,7 @@ _PACE = 0.015
 def run_chat(options: argparse.Namespace) -> int:
     """Talk to a person at the terminal, answer what is piped in, or show the tour if there is no input.
 
-    Returns:
-        The exit code: 0, or 1 when a piped line could not be answered, or 130 when it was interrupted.
+    The exit code is 1 when a piped line could not be answered, and 130 when it was interrupted.
     """
     for package in ("mcp", "sqlmodel"):  # which are loaded after the prompt is shown
         if find_spec(package) is None:
@@ -202,11 +201,7 @@ _CONFIRMED = SAID.index("yes delete")
 
 
 async def play_tour(screen: Screen) -> int:
-    """Talk about tasks on the offline model, in a database of its own, and show one run's timeline.
-
-    Returns:
-        The exit code: 0 when every request was answered.
-    """
+    """Talk about tasks on the offline model, in a database of its own, and show one run's timeline; returns the exit code."""
     from maverick.chat.offline import TaskModel
 
     screen.say("A short tour of Maverick: no key, no network, no keyboard.\n")

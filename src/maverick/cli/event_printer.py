@@ -277,12 +277,7 @@ async def progress_line(screen: Screen) -> AsyncIterator[Progress | None]:
 
 
 class Progress:
-    """Draws itself while nothing else is written, for the length of an ``async with`` block.
-
-    Args:
-        terminal: The terminal to draw on.
-        is_free: Whether the line may be drawn on, since nothing unfinished is on it.
-    """
+    """Draws itself while nothing else is written and the line ``is_free``, for the length of an ``async with`` block."""
 
     def __init__(self, terminal: TextIO, is_free: Callable[[], bool]) -> None:
         self._terminal = terminal

@@ -22,9 +22,7 @@ _PLAIN_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*"
 class CommandParser(argparse.ArgumentParser):
     """A parser whose complaints are a line each, and whose options have to be written out.
 
-    Args:
-        fill: Adds its arguments when it is first used, so that a command which is not asked for is not loaded.
-        options: What :class:`argparse.ArgumentParser` takes.
+    ``fill`` adds its arguments when it is first used, so that a command which is not asked for is not loaded.
     """
 
     def __init__(self, *, fill: Callable[[CommandParser], None] | None = None, **options: Any) -> None:

@@ -47,15 +47,9 @@ def exit_code(result: AgentResult[Any]) -> int:
 class RunPrinter:
     """Prints a run as it happens: as text for a user, or as JSON.
 
-    Args:
-        console: The terminal and the journal.
-        changes: The run's options, which are repeated in the command to resume it.
-        agents: The file or module of the agent, if it was named.
-        limits: The run's limits.
-        run_id: The run's id, if it is known already.
-        streams: Whether the answer is streamed, or only the last turn's is printed at the end.
-        kept: Whether the run can be resumed.
-        plain: Whether the answer is no Markdown, as what the offline model reports of tools is not.
+    The run's options, ``changes``, and the file or module of its ``agents`` are repeated in the command to resume it,
+    if it is ``kept``. Unless it ``streams``, only the last turn's answer is printed, at the end. An answer that is
+    ``plain`` is no Markdown, as what the offline model reports of tools is not.
     """
 
     def __init__(

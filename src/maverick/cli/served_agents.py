@@ -35,14 +35,10 @@ def served_agents(
 ) -> list[ServedAgent]:
     """The agents to serve, each run as the command line runs it.
 
-    Args:
-        sources: Names of agents, Markdown files, Python files and modules, those with ``:NAME`` after them for one agent.
-        config: The settings.
-        journal: Where runs are kept.
-        screen: Where the person is told what they should know.
-        model: The ``provider:model`` that answers, in place of each agent's own.
-        offered: The models that users may choose between; ``None`` for the current ones of the provider that answers.
-        in_fleet: Whether workers run them, so that no model is needed here.
+    A source is the name of an agent, a Markdown file, a Python file or a module, the last two with ``:NAME`` after them
+    for one agent. ``model`` answers in place of each agent's own. Users may choose between the models ``offered``;
+    ``None`` stands for the current ones of the provider that answers. Where workers run them, ``in_fleet``, no model is
+    needed here.
     """
     found = [agent for source in sources for agent in _found(source, config)]
     problems: list[ConfigError] = []

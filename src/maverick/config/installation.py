@@ -19,8 +19,7 @@ _SOURCES = Path(__file__).resolve().parents[2]
 def extra_needed(extra: str, purpose: str) -> Iterator[None]:
     """Explain how to install an extra if a package of it is missing when it is imported for a purpose.
 
-    Raises:
-        AgentError: A package is missing, or this system does not have it; its ``kind`` is ``invalid``.
+    That is an ``AgentError`` of the kind ``invalid``.
     """
     try:
         yield

@@ -58,11 +58,7 @@ class MCPServers:
 def load_mcp_servers(
     cwd: Path | None = None, home: Path | None = None, environ: Mapping[str, str] | None = None
 ) -> MCPServers:
-    """Read the files of the project and the person, by default those of the current folder and user.
-
-    Raises:
-        ConfigError: A file cannot be read, or does not hold servers.
-    """
+    """Read the files of the project and the person, by default those of the current folder and user."""
     project, own = cwd or Path(), home or persons_home()
     found = MCPServers()
     if own is not None:

@@ -67,14 +67,8 @@ _RENEW = """
 class Liveness:
     """The sign of life of one worker.
 
-    Args:
-        store: The fleet's tables.
-        worker: The worker's name.
-        queues: The task queues that it polls.
-        capacity: How many runs it drives at once.
-        hear: Called with what workers are told.
-        on_connected: Called with each new connection, before which something may have gone unheard.
-        on_gone: Called when peers are gone.
+    ``hear`` is called with what workers are told, ``on_connected`` with each new connection, before which something may
+    have gone unheard, and ``on_gone`` when peers are gone.
     """
 
     def __init__(

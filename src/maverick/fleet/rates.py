@@ -99,13 +99,7 @@ class _Piece:
 class SharedRateLimiter(RateLimiter):
     """A limiter whose minute is shared with other processes; :meth:`run` gets it what it may use.
 
-    Args:
-        name: The provider.
-        limit: Its limit.
-        database: Where the workers share it.
-        worker: Who this process is.
-        window: Seconds that the limit is for.
-        waited: Called with the seconds that each call had to wait.
+    ``waited`` is called with the seconds that each call had to wait.
     """
 
     def __init__(
@@ -284,11 +278,7 @@ async def shared_rates(
     worker: str,
     waited: Callable[[str, float], None] | None = None,
 ) -> AsyncIterator[None]:
-    """Have all executors of this process keep to the limits of each provider that a fleet shares, during the block.
-
-    Raises:
-        ConfigError: There is no such provider.
-    """
+    """Have all executors of this process keep to the limits of each provider that a fleet shares, during the block."""
     for name in limits:
         if (problem := model_name_problem(f"{name}:")) is not None:
             raise ConfigError(f"rate_limits: {problem}", field="rate_limits")

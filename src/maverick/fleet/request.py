@@ -98,11 +98,7 @@ class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
             ) from error
 
     def encode(self) -> bytes:
-        """Write it as JSON, without the bytes of images and documents.
-
-        Raises:
-            InvalidInputError: An input cannot be written as JSON, or the inputs are too large.
-        """
+        """Write it as JSON, without the bytes of images and documents; an error if it is too large, or no JSON."""
         try:
             payload = encode_json(self)
         except (TypeError, ValueError, RecursionError, OverflowError) as error:

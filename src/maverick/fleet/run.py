@@ -23,14 +23,7 @@ T = TypeVar("T", default=Any)
 
 
 class FleetRun:
-    """A run in a fleet. Get one from :class:`Fleet`.
-
-    Args:
-        store: The fleet's tables.
-        workflows: The fleet's workflows.
-        feed: What this process hears of the runs it watches.
-        run_id: The run.
-    """
+    """A run in a fleet. Get one from :class:`Fleet`."""
 
     def __init__(self, store: FleetStore, workflows: Workflows, feed: Feed, run_id: str) -> None:
         self.run_id = run_id

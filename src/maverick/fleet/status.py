@@ -71,9 +71,6 @@ async def serve_health(worker: Worker, host: str, port: int) -> AsyncIterator[in
 
     ``/health`` says that the event loop runs, and nothing about the servers that the worker needs: a restart would not help
     when those are down. ``/ready`` fails while the worker takes no runs. Port 0 is any that is free.
-
-    Raises:
-        InvalidInputError: The port cannot be listened at.
     """
 
     async def health(_: web.Request) -> web.Response:

@@ -111,9 +111,7 @@ class FleetStore:
     ) -> FleetRecord:
         """Add a run, or find it if it was added before. A user's run is queued: :meth:`admit` starts it.
 
-        Raises:
-            InvalidInputError: The request is too large, there is a run with this id that was asked for otherwise, or too
-                many runs of the user wait.
+        A request is refused if it is too large, another one has its id, or too many runs of the user wait.
         """
         payload = request.encode()
         found = await self.journal.insert_naming(
@@ -162,11 +160,7 @@ class FleetStore:
         return bool(found[0]["is_full"])
 
     async def admit(self, user_id: str | None) -> list[FleetRecord]:
-        """Start what a user has waiting, first by priority and then by age, as far as there is room.
-
-        Returns:
-            The runs that are now in progress; the caller gives them to Temporal.
-        """
+        """Start what a user has waiting, by priority and age, as far as there is room; returns it, to be given to Temporal."""
         return await self._records(
             f"SELECT {_COLUMNS} FROM maverick.fleet_admit($1, $2)",  # noqa: S608 - our own names
             user_id,
@@ -241,19 +235,11 @@ class FleetStore:
         queue: str | None = None,
         changes: str | None = None,
     ) -> list[FleetRecord]:
-        """Note that an attempt no longer drives a run, unless there is a newer one.
+        """Note that an attempt, by Temporal's token, no longer drives a run, unless there is a newer one.
 
-        Args:
-            run_id: The run.
-            token: Temporal's token of the attempt.
-            state: The state that the run is in now.
-            waits_for: What it waits for.
-            error: Why it could not be run.
-            queue: The task queue of the workers that can drive it, if it is another one from now on.
-            changes: How its agent differs from what it began with, if that was found out.
-
-        Returns:
-            The runs of its user that are now in progress in its place, as :meth:`admit`.
+        It may wait for something, could not be run (``error``, with what has changed of its agent), or is driven by
+        workers of another ``queue`` from now on. Returns the runs of its user that are in progress in its place, as
+        :meth:`admit`.
         """
         return await self._records(
             "WITH freed AS (UPDATE maverick.fleet_runs SET worker = NULL, token = NULL, state = $3, waits_for = $4, "  # noqa: S608 - our own names
@@ -289,12 +275,9 @@ class FleetStore:
         )
 
     async def request_abort(self, run_id: str, reason: str) -> FleetRecord | None:
-        """Ask whoever drives a run, now or later, to stop it.
+        """Ask whoever drives a run, now or later, to stop it; returns it as it is now, or ``None`` if it is not in progress.
 
         One that never began, and one that no worker can drive, ends at once.
-
-        Returns:
-            The run as it is now; ``None`` if it had ended before, or the fleet does not have it.
         """
         record = await self._first(
             "UPDATE maverick.fleet_runs SET abort = $2, updated_at = now(), "  # noqa: S608 - our own names

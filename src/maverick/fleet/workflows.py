@@ -182,11 +182,7 @@ class Workflows:
         await self._store.forget_ended(days=_KEEP_DAYS)
 
     async def adopt(self, *, thoroughly: bool = True, settled_for: float = _SETTLED) -> list[str]:
-        """Start the workflow of each run that has none: it was lost, or its server was wiped.
-
-        Returns:
-            The ids of the runs whose workflow was started.
-        """
+        """Start the workflow of each run that has none: it was lost, or its server was wiped; returns these runs' ids."""
         store = self._store
         await _for_each(await store.users_waiting(), self._admit)
         if not thoroughly:

@@ -260,8 +260,7 @@ def as_approved(approval: Approval) -> Approval:
 def allows(may_approve: MayApprove, approval: Approval, by: str) -> bool:
     """Whether a rule lets someone decide on a request, with the arguments that the call would run with.
 
-    Raises:
-        ApprovalError: The rule has failed, or is asynchronous; it has allowed nothing.
+    A rule that fails, or is asynchronous, has allowed nothing: that is an ``ApprovalError``.
     """
     try:
         answer: object = may_approve(as_approved(approval), by)
@@ -302,11 +301,7 @@ def reopened(approval: Approval) -> Approval:
 
 
 def edited_json(arguments: Mapping[str, Any]) -> str:
-    """Edited arguments as they are stored.
-
-    Raises:
-        InvalidInputError: They are not a JSON object, or too large.
-    """
+    """Edited arguments as they are stored; an ``InvalidInputError`` if they are not a JSON object, or too large."""
     if not isinstance(arguments, Mapping):
         refuse("arguments", f"expected a dict of the tool's arguments, got {arguments!r}.")
     try:

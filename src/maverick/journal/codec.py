@@ -88,12 +88,7 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def decode_entry(payload: bytes, version: int) -> Entry:
-    """The entry a payload holds.
-
-    Raises:
-        JournalDamagedError: It is damaged.
-        JournalError: It was written by a newer Maverick.
-    """
+    """The entry a payload holds; an error if it is damaged, or was written by a newer Maverick."""
     # SQLite keeps what damage makes of a column.
     if not isinstance(version, int) or not isinstance(payload, bytes):
         raise JournalDamagedError("A journal entry is damaged: it is not an entry.")
@@ -108,8 +103,7 @@ def decode_entry(payload: bytes, version: int) -> Entry:
 def blobs_in(entry: Entry) -> list[Blob]:
     """The blobs that an entry names; those of an entry that was decoded have no bytes yet.
 
-    Raises:
-        InvalidInputError: One has no bytes and is from no journal: its hash may be that of another user's.
+    One that has no bytes and is from no journal is refused: its hash may be that of another user's.
     """
     blobs = [part.blob for part in _parts_in(entry) if type(part) in _MEDIA and part.blob is not None]
     for blob in blobs:

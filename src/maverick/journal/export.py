@@ -84,11 +84,7 @@ class Recording(Struct, frozen=True):
 
 
 def read_recording(path: Path) -> Recording:
-    """Read the file of a recording.
-
-    Raises:
-        InvalidInputError: It cannot be read, is no recording, or is damaged before its end.
-    """
+    """Read the file of a recording; an ``InvalidInputError`` if it is none, or damaged before its end."""
     with file_errors(path):
         content = path.read_bytes()
     *lines, tail = content.split(b"\n")
@@ -200,11 +196,7 @@ class _OldExchange(Struct, frozen=True):
 
 
 class _OldCassette:
-    """Reads the lines of a cassette of the first form.
-
-    Args:
-        models: Where to put what the recorded client knew of its models.
-    """
+    """Reads the lines of a cassette of the first form; what the recorded client knew of its models goes to ``models``."""
 
     def __init__(self, models: dict[str, ModelInfo]) -> None:
         self.exchanges: list[RecordedExchange] = []

@@ -13,15 +13,9 @@ _POSTGRES = ("postgresql", "postgres")
 
 
 def open_journal(location: str | Path, *, create: bool = True) -> Journal:
-    """The journal at a location. It is opened on first use.
+    """The journal at a path, in which ``~`` is the home folder, or a ``postgresql://`` address. It is opened on first use.
 
-    Args:
-        location: A path, in which ``~`` is the home folder, or a ``postgresql://`` address.
-        create: Whether to create the file and its folder if they do not exist.
-
-    Raises:
-        InvalidInputError: It is neither a path nor such an address.
-        JournalError: The file is not there, or its folder cannot be created.
+    A file that is not there, and its folder, are created, unless ``create`` is false.
     """
     scheme, is_address, _ = str(location).partition("://")
     if not is_address:

@@ -52,11 +52,7 @@ def bare_loop() -> AgentLoop[str]:
 
 
 def follow(loop: AgentLoop[Any], entry: Entry) -> None:
-    """Feed an entry of a run to a loop that may not have its agent.
-
-    Raises:
-        InvalidInputError: It cannot follow without the agent.
-    """
+    """Feed an entry of a run to a loop; an ``InvalidInputError`` if it cannot follow without the run's agent."""
     if isinstance(loop.step, Finish) and isinstance(entry, ModelCalled):
         # The answer was not of the type that the agent declares, and the model is asked for a better one.
         loop.feed(Said(at=entry.at, content=""))
@@ -70,8 +66,7 @@ def follow(loop: AgentLoop[Any], entry: Entry) -> None:
 def exchanges_of(entries: Iterable[tuple[int, Entry, Sequence[Delta] | None]]) -> Iterator[RecordedExchange]:
     """The requests and answers of a run, from its entries with their lines and deltas.
 
-    Raises:
-        InvalidInputError: An entry cannot follow those before it without the agent.
+    An ``InvalidInputError`` says which entry cannot follow those before it without the agent.
     """
     loop = bare_loop()
     asked: Json = {}
@@ -104,11 +99,7 @@ def _offered(fingerprint: Fingerprint | None) -> Json:
 
 
 def plain_request(request: Request) -> Json:
-    """What identifies a request: its system prompt, messages, tools and output, without secrets.
-
-    Raises:
-        InvalidInputError: It holds something that JSON cannot.
-    """
+    """What identifies a request: its system prompt, messages, tools and output, without secrets."""
     return {
         "system": redact_text(request.system),
         "tools": hash_tools(request.tools),
@@ -147,9 +138,7 @@ def _plain_message(message: Message) -> Json:
 class Playback:
     """Answers each recorded request once, the requests of a run in their order.
 
-    Args:
-        name: What it is called in error messages, such as ``The cassette run.json``.
-        runs: The exchanges of each run.
+    ``name`` is what it is called in error messages, such as ``The cassette run.json``.
     """
 
     def __init__(self, name: str, runs: Iterable[Iterable[RecordedExchange]]) -> None:
@@ -157,11 +146,7 @@ class Playback:
         self._runs = [deque(run) for run in runs]
 
     def next(self, asked: Json) -> RecordedExchange:
-        """The exchange that answers a request.
-
-        Raises:
-            CassetteMissError: Nothing like it was asked next, in any of the runs.
-        """
+        """The exchange that answers a request; a ``CassetteMissError`` if none of the runs has it next."""
         for left in self._runs:
             if left and _difference(left[0].asked, asked) is None:
                 return left.popleft()

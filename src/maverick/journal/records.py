@@ -135,11 +135,7 @@ class Lease(Struct):
     ended: bool = False
 
     def __enter__(self) -> None:
-        """Write something under the lease; if that fails, the lease has ended.
-
-        Raises:
-            LeaseLostError: It had ended before.
-        """
+        """Write something under the lease; if that fails, the lease has ended. One that had ended is a ``LeaseLostError``."""
         self.check()
 
     def __exit__(

@@ -49,11 +49,7 @@ class RunHealth(Struct, frozen=True, kw_only=True):
 
 
 async def check_runs(journal: Journal) -> list[RunHealth]:
-    """Check all runs, including those of subagents, oldest first.
-
-    Raises:
-        JournalDamagedError: The list of runs cannot be read.
-    """
+    """Check all runs, including those of subagents, oldest first; an error only if the list of runs cannot be read."""
     return [await check_run(journal, run_id) for run_id in await journal.run_ids()]
 
 

@@ -356,8 +356,7 @@ async def insert_blobs(db: SqlConnection, run_id: str, blobs: Sequence[Blob]) ->
 async def first_words(db: SqlConnection, lease: Lease) -> tuple[int, bytes] | None:
     """The words that wait longest for a run that could not be written to; ``None`` if they were just taken back.
 
-    Raises:
-        LeaseLostError: Another process has claimed the run.
+    A ``LeaseLostError`` says that another process has claimed the run.
     """
     words = await db.fetch(
         "SELECT number, payload FROM maverick.words WHERE run_id = $1 "

@@ -76,14 +76,10 @@ class NothingWritten(asyncio.CancelledError):
 
 
 class PendingWrite(Generic[R]):
-    """A write that a task in an event loop waits for.
+    """A write that a task in an event loop waits for: ``work`` makes it, given a connection.
 
-    The writer sets ``value`` or ``error``, wherever it runs; ``settle`` is called in the event loop.
-
-    Args:
-        run_id: The run it is about.
-        work: What makes it, given a connection.
-        append: The entries it adds, if it does nothing else: they may be added together with those of other runs.
+    The writer sets ``value`` or ``error``, wherever it runs; ``settle`` is called in the event loop. If all that it
+    does is to add the entries ``append``, they may be added together with those of other runs.
     """
 
     __slots__ = ("_answer", "_settled", "append", "error", "loop", "run_id", "value", "work")

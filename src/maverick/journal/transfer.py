@@ -94,11 +94,7 @@ async def _check_movable(source: Journal, record: RunRecord) -> None:
 
 
 async def _is_live(journal: Journal, other: Journal, run_id: str) -> bool:
-    """Whether a journal has a run, and it was not moved away.
-
-    Raises:
-        RunExistsError: It has one that is not the run of the other journal.
-    """
+    """Whether a journal has a run, and it was not moved away; a ``RunExistsError`` if it has another one of this id."""
     try:
         record = await journal.get(run_id)
     except RunNotFoundError:

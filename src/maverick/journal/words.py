@@ -22,11 +22,7 @@ RESUMABLE_REASONS = sorted(reason.value for reason in RESUMABLE)
 
 
 def words_for(content: str | Iterable[str | Part], by: str, at: float) -> Said:
-    """The entry of what is said to a run.
-
-    Raises:
-        InvalidInputError: It is nothing, too much, or more than text, images and documents.
-    """
+    """The entry of what is said to a run; an error if it is nothing, too much, or more than text, images and documents."""
     parts = parts_of(content)
     text = "\n".join(describe_part(part) for part in parts)
     if not all(isinstance(part, Text | Image | Document) for part in parts) or not text.strip():

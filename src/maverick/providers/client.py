@@ -184,8 +184,7 @@ def deltas_of(response: Response) -> Iterator[TextDelta | ThinkingDelta]:
 def requested_model(request: Request, own: str) -> str:
     """The model to ask, without its provider: the one that the request names, or else the client's ``own``.
 
-    Raises:
-        InvalidInputError: The request names a model of another provider. A model that was named is never replaced.
+    One of another provider is refused: a model that was named is never replaced.
     """
     provider, _, default = own.partition(":")
     named, colon, name = request.config.model.partition(":")

@@ -178,13 +178,7 @@ def resolve(
     named: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> ResolvedModel:
-    """The model that will be used for an agent.
-
-    Args:
-        settings: What is configured.
-        wanted: The ``provider:model`` of the command line, if it names one.
-        named: The ``provider:model`` of the agent's definition, if it names one.
-        environ: The environment, for the variables of the vendors; by default the process's.
+    """The model for an agent: the one ``wanted`` by the command line, ``named`` by its definition, or configured.
 
     Raises:
         ConfigError: The settings name no known provider, or no model where one is needed.

@@ -113,11 +113,7 @@ class CallResult(Struct, frozen=True):
 
 
 class HookChain:
-    """The hooks of an executor.
-
-    Raises:
-        InvalidInputError: One of them is not a hook, or has a method that would never be called.
-    """
+    """The hooks of an executor; one that is no hook, or has a method that would never be called, is refused."""
 
     def __init__(self, hooks: Sequence[Hooks]) -> None:
         if not isinstance(hooks, list | tuple):

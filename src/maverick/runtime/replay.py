@@ -46,9 +46,7 @@ class Fork(Struct, frozen=True):
 async def load(journal: Journal, run_id: str, *, with_blobs: bool = True) -> list[Entry]:
     """All entries of a run, with the images and documents in them unless no model is to see those.
 
-    Raises:
-        RunNotFoundError: There is no such run.
-        JournalDamagedError: A part of it is missing or damaged.
+    A run that is not there is a ``RunNotFoundError``, one that is not all there a ``JournalDamagedError``.
     """
     entries = [stored.entry async for stored in journal.read(run_id)]
     if with_blobs:
@@ -76,9 +74,8 @@ def beginning(run_id: str, entries: Sequence[Entry]) -> RunStarted:
 def follow(run_id: str, entries: Sequence[Entry], feed: Callable[[Entry], R]) -> Iterator[R]:
     """Feed the recorded entries of a run, one after the other; yields what comes of each.
 
-    Raises:
-        InvalidInputError: An entry cannot follow with the agent as it is now.
-        JournalDamagedError: An entry cannot follow at all.
+    An entry that cannot follow with the agent as it is now is an ``InvalidInputError``, one that never could a
+    ``JournalDamagedError``.
     """
     for number, entry in enumerate(entries, start=1):
         try:
@@ -122,11 +119,7 @@ def has_answer(record: RunRecord, start: RunStarted, now: Fingerprint) -> bool:
 
 
 def check_unchanged(start: RunStarted, now: Fingerprint | None, *, accept_changes: bool) -> None:
-    """Make sure that the agent is the one the run was made with (promise P10).
-
-    Raises:
-        RunChangedError: It is not, and the change was not accepted.
-    """
+    """Make sure that the agent is the one the run was made with (promise P10), unless a change was accepted."""
     if accept_changes or start.fingerprint is None or now is None:
         return
     if changes := start.fingerprint.changes(now):
@@ -140,8 +133,7 @@ def check_unchanged(start: RunStarted, now: Fingerprint | None, *, accept_change
 def check_inputs(start: RunStarted, now: Fingerprint, rendered: tuple[str, Sequence[Message]]) -> None:
     """Make sure that a run was begun with the inputs it is to continue with, of which its agent makes what is ``rendered``.
 
-    Raises:
-        InvalidInputError: It was begun with others. If its prompt has changed, the resumption says so instead.
+    If its prompt has changed, the resumption says so instead.
     """
     if start.fingerprint is not None and start.fingerprint.prompt != now.prompt:
         return

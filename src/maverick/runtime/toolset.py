@@ -63,11 +63,7 @@ class Guidance(Struct, frozen=True):
 
 
 class Toolset:
-    """A definition's tools by name, and what the folder adds to them.
-
-    Raises:
-        InvalidToolError: A named tool is not in the registry, or has the name of another.
-    """
+    """A definition's tools by name, and what the folder adds to them; names that are unknown, or taken, are refused."""
 
     __slots__ = ("_added", "_fingerprint", "_hooks", "instructions", "ready", "settings", "tools")
 

@@ -140,12 +140,9 @@ class Users:
         )
 
     async def delete(self, user: User) -> dict[str, int]:
-        """Delete a user with all their data, and end their sessions.
+        """Delete a user with all their data, and end their sessions; returns how many rows of each table, and runs, there were.
 
         An answer in progress is stopped within a second or two.
-
-        Returns:
-            How many rows of each table, and how many runs, there were.
         """
         # Runs first: while the account exists, a deletion that was interrupted can be repeated.
         removed = {"runs": await self._delete_runs(user.user_id)}

@@ -61,11 +61,7 @@ class AnswerService(ABC):
         """Whether an answer that this process does not follow is being made."""
 
     async def check(self) -> None:  # noqa: B027 - most need no more
-        """Make sure that answers can be made: here nothing but the database is needed for it.
-
-        Raises:
-            MaverickError: A service that is needed besides cannot be reached.
-        """
+        """Make sure that the services besides the database can be reached which answers need: here there are none."""
 
     async def start(self, user_id: str, question: Question, request_key: str | None = None) -> Answer:
         """Start an answer, unless the conversation is being answered; a request that is sent again gets the same answer."""

@@ -68,12 +68,9 @@ class Approvals:
         reason: str = "",
         arguments: Mapping[str, Any] | None = None,
     ) -> tuple[str, str]:
-        """Decide on a request; returns whose answer it belongs to, and the answer's id.
+        """Decide on a request, if the user may; returns whose answer it belongs to, and the answer's id.
 
         The model is told a reason not to agree. Arguments are what the tool is called with in place of the model's.
-
-        Raises:
-            RequestRefusedError: The user may see no such request, or it is decided already.
         """
         try:
             edited = edited_json(arguments) if arguments is not None and approved else ""

@@ -116,11 +116,7 @@ _SECRET_FILE = "server.key"  # noqa: S105 - the name of a file
 
 
 def own_secret() -> bytes:
-    """What tokens are signed with: as set, or made once and kept where only its owner can read it.
-
-    Raises:
-        ConfigError: It cannot be read or kept.
-    """
+    """What tokens are signed with: as set, or made once and kept where only its owner can read it."""
     given = os.environ.get(_SECRET_VARIABLE, "")
     if given:
         return given.encode()

@@ -20,12 +20,9 @@ _MOST_MEDIA = 100
 
 
 async def render(value: object, limit: int) -> str:
-    """The text of a value, cut to a number of characters with a note of what is missing.
+    """The text of a value, cut to a number of characters with a note of what is missing; a ``ToolError`` if it has none.
 
     The pieces of an asynchronous iterator are joined; it is closed as soon as there are enough of them.
-
-    Raises:
-        ToolError: The value cannot be turned into text.
     """
     if type(value) is str or type(value) is int:  # nearly always; the questions below cost more
         return cap(text_of(value), limit)

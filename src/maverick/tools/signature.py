@@ -151,11 +151,7 @@ def _is_context(annotation: Any) -> bool:  # noqa: ANN401 - any annotation
 
 
 class ToolSignature:
-    """The parameters of a tool: their JSON Schema and their validator, each built once.
-
-    Raises:
-        InvalidToolError: A parameter cannot be described to a model.
-    """
+    """The parameters of a tool: their JSON Schema and their validator, each built once; an error if there is no schema."""
 
     def __init__(
         self,

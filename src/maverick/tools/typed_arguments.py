@@ -15,11 +15,7 @@ from maverick.exceptions import InvalidToolError, ToolError
 
 
 class TypedArguments:
-    """The schema and the validator of a tool's arguments, built once.
-
-    Raises:
-        InvalidToolError: A type cannot be described to a model.
-    """
+    """The schema and the validator of a tool's arguments, built once; an error if a type cannot be described to a model."""
 
     def __init__(
         self, tool_name: str, types: Mapping[str, Any], notes: Mapping[str, str], defaults: Mapping[str, Any]

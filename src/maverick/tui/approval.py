@@ -108,10 +108,8 @@ _DECISIONS: Mapping[str | None, Answer] = {
 class ApprovalDialog(ModalScreen[str]):
     """Asks about a tool call, and shows all of it. What allows more than this call has to be confirmed.
 
-    Args:
-        question: The tool call.
-        grace: For how many seconds no key was pressed before one that counts: the user may be typing when the dialog
-            appears, and continue.
+    A key counts if none was pressed for ``grace`` seconds before it: the user may be typing when the dialog appears,
+    and continue.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(DIALOG)

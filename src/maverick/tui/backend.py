@@ -72,12 +72,7 @@ class Backend(Protocol):
         ...
 
     def move_to(self, folder: Path) -> str:
-        """Work in another folder from now on; returns what the user should know about it.
-
-        Raises:
-            ConfigError: Its settings are wrong.
-            InvalidInputError: There is no such folder.
-        """
+        """Work in another folder, which has to exist, from now on; returns what the user should know about it."""
         ...
 
     def models(self) -> Sequence[Choice]:
@@ -93,29 +88,17 @@ class Backend(Protocol):
         ...
 
     async def server_prompts(self) -> Sequence[ServerPrompt]:
-        """The prompts of the MCP servers that agents get here; the servers are connected to for that.
-
-        Raises:
-            MaverickError: A server cannot be used.
-        """
+        """The prompts of the MCP servers that agents get here; the servers are connected to for that."""
         ...
 
     def prepare(self, name: str, trace_id: str = "") -> PreparedAgent:
-        """The agent with a name, ready to run; that of a conversation, if it was begun with an agent in a file.
-
-        Raises:
-            AgentError: There is no such agent, or it cannot run here.
-        """
+        """The agent with a name, ready to run; that of a conversation, if it was begun with an agent in a file."""
         ...
 
     def continue_conversation(self, agent: str, trace_id: str, run_id: str, origin: str = "") -> None:
         """Remember a run of an agent as the next one of a conversation, or the first of a new one.
 
-        Args:
-            agent: The agent's name.
-            trace_id: The trace id of the conversation.
-            run_id: The run.
-            origin: The trace id of the conversation that a new one was forked from, if it was.
+        A conversation has its trace id; ``origin`` is that of the one that a new one was forked from, if it was.
         """
         ...
 

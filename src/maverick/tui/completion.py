@@ -117,11 +117,7 @@ def _mentioned(text: str, folder: Path) -> Iterator[tuple[str, tuple[Path, Path]
 
 
 def read_mentions(text: str, folder: Path) -> str | list[str | Part]:
-    """The text, after the files that it mentions as ``@path``. What is no file stays text.
-
-    Raises:
-        InvalidInputError: A file cannot be attached.
-    """
+    """The text, after the files that it mentions as ``@path``, unless one cannot be attached. What is no file stays text."""
     found = [
         next((place for place in places if place.is_file()), None) for _, places in _mentioned(text, folder)
     ]

@@ -74,11 +74,7 @@ class Session:
         return self.model.run_id
 
     async def start(self, inputs: Mapping[str, Any]) -> None:
-        """Run the agent, continuing the conversation.
-
-        Raises:
-            MaverickError: The run cannot be started.
-        """
+        """Run the agent, continuing the conversation."""
         if self.model.status in (Status.RUNNING, Status.WAITING, Status.LEFT):
             problem = "This run has not finished. Resume it (/resume), or start a new conversation (/new)."
             raise InvalidInputError(problem, field="run")
@@ -118,9 +114,6 @@ class Session:
         """Show a run from the journal, as far as it can be replayed with its agent as it is now.
 
         What the earlier runs of the conversation have used is counted.
-
-        Raises:
-            MaverickError: There is no such run, or it cannot be read.
         """
         record = await self._backend.journal.get(run_id)
         self.entries = record.entries
@@ -145,11 +138,7 @@ class Session:
         self.model = model
 
     async def resume(self, *, accept_changes: bool = False) -> None:
-        """Resume the run, perhaps although its agent has changed; the user is first asked for approvals it waits for.
-
-        Raises:
-            MaverickError: It cannot be resumed.
-        """
+        """Resume the run, perhaps although its agent has changed; the user is first asked for approvals it waits for."""
         if self.is_live:
             raise InvalidInputError("This run is already in progress.", field="run")
         if not self.model.can_resume:
@@ -164,11 +153,7 @@ class Session:
             raise RunChangedError(hint, changes=error.changes) from error
 
     async def fork(self, turn: int, edit: str | None, source: str) -> None:
-        """Run again from a turn of another run on, with a message put before it, as a new run.
-
-        Raises:
-            MaverickError: It cannot be forked there.
-        """
+        """Run again from a turn of another run on, with a message put before it, as a new run."""
         prepared, run_id = self._prepare(), self._new_id()
         model = ConversationModel()
         await self._show_beginning(model, source)
@@ -196,11 +181,7 @@ class Session:
         )
 
     async def decide(self) -> None:
-        """Ask again about a tool call that was put off.
-
-        Raises:
-            MaverickError: No tool call waits for approval, or the answer cannot be recorded.
-        """
+        """Ask again about a tool call that was put off; an error if none waits for approval."""
         if self.is_live and self.is_asking:
             self._approvals.remind()
         elif self.model.status is Status.WAITING:
@@ -222,19 +203,14 @@ class Session:
     async def say(self, content: str | Sequence[str | Part]) -> None:
         """Say something to the run that is in progress: the agent hears it before its next turn.
 
-        Raises:
-            MaverickError: It has not begun, or has just ended.
+        It is an error if the run has not begun, or has just ended.
         """
         number = await self._backend.journal.say(self.run_id, content, by=self._backend.user)
         said = content if isinstance(content, str) else content[-1]
         self.model.queue(str(said), number)
 
     async def take_back(self) -> list[str]:
-        """Take back what the agent has not heard yet, oldest first; it does not hear it later either.
-
-        Raises:
-            JournalError: The journal cannot be written to.
-        """
+        """Take back what the agent has not heard yet, oldest first; it does not hear it later either."""
         journal, run_id = self._backend.journal, self.run_id
         return [words for words, number in self.model.take_back() if await journal.unsay(run_id, number)]
 
@@ -243,9 +219,6 @@ class Session:
 
         It is not in a sandbox and no permission is asked for, since the user typed it, as they would in their shell. It
         has no keys and tokens in its environment, as the agent's commands do not, because a model reads the output.
-
-        Raises:
-            MaverickError: It cannot be run.
         """
         tool, began = self.model.begin_command(command), time.monotonic()
 

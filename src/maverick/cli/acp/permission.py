@@ -25,14 +25,8 @@ from maverick.runtime.consent import CallPreview, Grants, GrantScope, consent
 class EditorApprover:
     """Asks in one session, one question after the other, unless the user has allowed it before.
 
-    Args:
-        client: The editor.
-        session_id: The session.
-        folder: The folder that the agent works in.
-        shows_forms: Whether the editor can show a form.
-        tell: Sends something to the editor.
-        told: Waits until everything was sent.
-        cancel: Stops the run: the user has dismissed a question.
+    ``tell`` sends something to the editor, and ``told`` waits until everything was sent; ``cancel`` stops the run, for
+    a question that the user has dismissed.
     """
 
     def __init__(
@@ -57,11 +51,7 @@ class EditorApprover:
         self._asking = asyncio.Lock()
 
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """Ask about a call, or put a question of an MCP server.
-
-        Raises:
-            ToolError: The server asks for something that no one can fill in here.
-        """
+        """Ask about a call, or put a question of an MCP server; a ``ToolError`` if no one can fill that in here."""
         async with self._asking:  # calls of several subagents are asked about one after the other
             ask = self._ask if request.call_id else self._ask_for_server
             return await consent(request, self._grants, partial(ask, request), self._folder)

@@ -37,14 +37,8 @@ async def chat_offer(
 ) -> AsyncIterator[Mapping[str, OwnDrive]]:
     """What a worker answers in conversations with: its agents, and the task chat on the configured model, or the offline one.
 
-    Args:
-        fleet: The fleet.
-        config: The settings.
-        address: The database of the fleet, which has the chat's tables too.
-        agents: The worker's agents with which there are conversations.
-        with_tasks: Whether the task chat is among them.
-        max_spend: What a user may spend a day, if that is limited: then an answer of the task chat is, too.
-        on_remark: Told why the task chat is left out, if its model cannot be used; without it that is an error.
+    ``address`` is the database of the fleet, which has the chat's tables too; a user may spend ``max_spend`` a day.
+    ``on_remark`` is told why the task chat is left out, if its model cannot be used; without it that is an error.
     """
     with closing(Database(address)) as database:
         async with AsyncExitStack() as stack:

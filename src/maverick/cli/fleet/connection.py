@@ -31,12 +31,7 @@ async def open_fleet(
 ) -> Fleet:
     """Connect to the fleet that is set, or named in the options of a command.
 
-    Args:
-        config: The settings.
-        temporal: The address of Temporal, in place of the one in the settings.
-        database: The address of the database, in place of the journal in the settings.
-        tls: Whether to encrypt the connection to Temporal although the settings do not say so.
-        option: The option of the command that names Temporal.
+    ``option`` is the option of the command that names Temporal, for the error where nothing does.
     """
     settings = config.temporal
     address = temporal or settings.address

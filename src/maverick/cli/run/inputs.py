@@ -30,17 +30,10 @@ def gather_inputs(
     piped_into: str = PROMPT,
     attached: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The values of the inputs.
+    """The values of the inputs that are declared, or of all that are given if nothing is; of two with one name, the last counts.
 
-    What is piped in is the value of the input that is given as ``-``, or the prompt, or stands below a prompt.
-
-    Args:
-        declared: The inputs the agent takes; nothing if it takes whatever it is given.
-        given: The inputs as they were written, in order; of two with one name, the last counts.
-        prompt: The prompt as it was written.
-        screen: Where to say that input is waited for.
-        piped_into: The input that takes what is piped in, if it is not the prompt.
-        attached: Files that go before the prompt: models read images best before the question.
+    What is piped in is the value of the input that is given as ``-``, or of ``piped_into``, or stands below a prompt.
+    Attached files go before the prompt: models read images best before the question.
     """
     media = [media_from_path(path) for path in attached]
     texts = dict(given) | ({} if prompt is None else {PROMPT: prompt})

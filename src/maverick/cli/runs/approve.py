@@ -115,11 +115,7 @@ def _decision_lines(decided: Approval) -> Iterator[str]:
 async def _decide_here(
     console: Console, asked: Approval, root: str, decision: Mapping[str, Any], agents: str | None
 ) -> bool:
-    """Decide as the run's own executor does, by its rule on who may and the tool's parameters.
-
-    Returns:
-        Whether it was: not where nothing has to be checked, or the agent is not at hand.
-    """
+    """Decide as the run's own executor does, if there is something to check and the agent is here; returns whether it was."""
     if not asked.has_rule and decision.get("arguments") is None:
         return False
     from maverick.agents.running import agent_executor  # here, since most decisions need no agent

@@ -70,13 +70,7 @@ _ADVICE: Mapping[type[Exception], str] = {
 class PostgresDatabase:
     """A pool for readers and for tools' transactions, and one connection for the writer, opened on first use.
 
-    Args:
-        url: ``postgresql://user:password@host/database``.
-        pool_size: The most connections at once, beside the one that writes.
-        timeout: How many seconds to wait for the server.
-
-    Raises:
-        InvalidInputError: The address is invalid.
+    The pool has at most ``pool_size`` connections, and the server is waited for so many seconds (``timeout``).
     """
 
     def __init__(self, url: str, pool_size: int, timeout: float) -> None:
@@ -157,9 +151,6 @@ class PostgresDatabase:
         """Have a function called with each notification on a channel, until what is returned is called.
 
         It has a connection of its own. When that is lost, ``hear`` is called with an empty text, once; listen again then.
-
-        Raises:
-            JournalError: The database cannot be reached.
         """
 
         def lost(_: Connection) -> None:
@@ -243,13 +234,8 @@ class SteppedTransaction:
     """A transaction whose steps fail alone: one that fails is undone and leaves the others.
 
     Postgres gives up a whole transaction when one statement fails. So each step has a savepoint, which is set together with
-    releasing the one before it: a step costs one more message to the server.
-
-    Args:
-        connection: Where.
-        opening: A statement that is run at its beginning, on the way.
-        closing: A statement that is run just before its commit, on the way.
-        savepoint: The name of its savepoints.
+    releasing the one before it: a step costs one more message to the server. The statement ``opening`` is run on the
+    way at its beginning, and ``closing`` just before its commit.
     """
 
     def __init__(
@@ -345,11 +331,7 @@ def _advice(error: Exception) -> str:
 
 
 def database_name(url: str) -> str:
-    """What a database is called in error messages: its address without user, password and settings.
-
-    Raises:
-        InvalidInputError: The address is invalid.
-    """
+    """What a database is called in error messages: its address without user, password and settings."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -59,8 +59,7 @@ _INSERT_ENTRIES = """
 async def write_entries(connection: Connection, append: Append) -> tuple[int, bytes] | None:
     """Add entries to a run; returns the words that wait for it, in place of a write that listens for them.
 
-    Raises:
-        LeaseLostError: Another process has claimed the run.
+    A ``LeaseLostError`` says that another process has claimed the run.
     """
     while not await write_all(connection, [append]):
         if (words := await first_words(connection, append.lease)) is not None:

@@ -40,8 +40,7 @@ _MOST_ROWS = 1_024
 def write_entries(db: sqlite3.Connection, append: Append) -> tuple[int, bytes] | None:
     """Add entries to a run; returns the words that wait for it, in place of a write that listens for them.
 
-    Raises:
-        LeaseLostError: Another process has claimed the run.
+    A ``LeaseLostError`` says that another process has claimed the run.
     """
     lease, count = append.lease, len(append.payloads)
     run = db.execute(
@@ -73,11 +72,8 @@ def _complete(db: sqlite3.Connection, append: Append) -> None:
 def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> bool:
     """Add entries to many runs in few statements, which let other threads run meanwhile; one by one takes twice as long.
 
-    Returns:
-        Whether all were added. If not, the caller rolls back: one of the leases is lost, or words wait for a run.
-
-    Raises:
-        sqlite3.IntegrityError: Two of them are for the same run.
+    Returns whether all were added. If not, or if two are for the same run, an ``IntegrityError``, the caller rolls
+    back: one of the leases is lost, or words wait for a run.
     """
     entries = [
         (append.lease.run_id, append.lease.token, offset, payload)

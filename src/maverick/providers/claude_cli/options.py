@@ -91,12 +91,7 @@ def build_options(
 
 
 def check_names(chosen: Iterable[str]) -> None:
-    """Refuse options that neither the SDK nor :func:`build_options` has.
-
-    Raises:
-        CLINotFoundError: The SDK is not installed.
-        InvalidInputError: There is such an option; the error names it, and the nearest.
-    """
+    """Refuse options that neither the SDK nor :func:`build_options` has; the error names the nearest."""
     known = {field.name for field in fields(sdk().ClaudeAgentOptions)} | {"request_seconds", "idle_seconds"}
     for name in chosen:
         if name not in known:

@@ -78,10 +78,7 @@ class CliTool:
 class McpServerTool(CliTool):
     """All tools of an MCP server that the CLI itself connects to, and whose names are known to the CLI alone.
 
-    A call has two arguments: ``tool``, as the CLI names it, and its ``arguments``.
-
-    Args:
-        name: What the names of all these tools begin with: ``mcp__<server>``.
+    A call has two arguments: ``tool``, as the CLI names it, which begins with this tool's name, and its ``arguments``.
     """
 
     def __init__(self, name: str) -> None:

@@ -165,15 +165,9 @@ def status_error(
     too_long: bool = False,
     sought: tuple[str, str] = ("", ""),
 ) -> ProviderError:
-    """The error to raise for an HTTP status.
+    """The error to raise for an HTTP status, with what the service said; its headers may say how long to wait.
 
-    Args:
-        service: What to call the service in the message, such as ``Claude``.
-        status: The HTTP status.
-        error: What the service said.
-        headers: The headers of its answer, which may say how long to wait.
-        too_long: Whether the conversation is known to be too long.
-        sought: The model that was asked for, and the nearest one that is known, where one is.
+    ``sought`` is the model that was asked for, and the nearest one that is known, where one is.
     """
     said = f": {error.message.rstrip('. ')}" if error.message else ""
     said += f" (status {status}, request {error.request_id})" if error.request_id else f" (status {status})"

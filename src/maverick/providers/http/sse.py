@@ -36,8 +36,7 @@ class ServerSentEvent(Struct, frozen=True, gc=False):
 class SSEDecoder:
     """Decodes the bytes of one stream into events, however they are split.
 
-    Args:
-        max_event_bytes: The most to keep of an event that has not ended yet.
+    No more than ``max_event_bytes`` are kept of an event that has not ended yet.
     """
 
     __slots__ = ("_after_cr", "_held", "_held_bytes", "_max_event_bytes", "_started")
@@ -50,11 +49,7 @@ class SSEDecoder:
         self._started = False
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Add the next bytes of the stream and return the events they complete.
-
-        Raises:
-            MalformedResponseError: An event is longer than ``max_event_bytes``.
-        """
+        """Add the next bytes of the stream and return the events they complete; an error if one is too long."""
         if self._after_cr or b"\r" in chunk:
             chunk = self._with_plain_newlines(chunk)
         if not self._ends_an_event(chunk):

@@ -41,11 +41,7 @@ class Found(NamedTuple):
 
 
 def walk(workspace: Workspace, start: str, skipped: Collection[str] = SKIPPED) -> Iterator[Found]:
-    """Everything below a folder, in alphabetical order within each folder; nothing below a folder with a skipped name.
-
-    Raises:
-        ToolError: The folder does not exist.
-    """
+    """Everything below a folder, in alphabetical order within each folder; nothing below a folder with a skipped name."""
     names = workspace.locate(start)
     left = _MOST_ENTRIES
     folders = [names]

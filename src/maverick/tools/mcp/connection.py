@@ -38,12 +38,7 @@ class MCPConnection:
         self._session: _Session | None = None
 
     async def list_tools(self) -> list[types.Tool]:
-        """Every tool the server has.
-
-        Raises:
-            NetworkError: The server cannot be reached, or went away.
-            ToolError: It answered with an error.
-        """
+        """Every tool the server has; raises what :meth:`ask` does."""
         tools: list[types.Tool] = []
         cursor: str | None = None
         while True:
@@ -61,20 +56,10 @@ class MCPConnection:
         within: float | None = None,
         again: bool = False,
     ) -> types.CallToolResult:
-        """Call a tool.
+        """Call a tool, by the server's name for it, with ``meta`` beside the arguments, ``within`` so many seconds.
 
-        Args:
-            tool_name: The tool, as the server names it.
-            arguments: What to pass.
-            meta: What to send beside the arguments.
-            within: The timeout in seconds.
-            again: Whether the call may be sent once more on a new connection if this one breaks; only for tools that
-                change nothing, since the first call may have taken effect.
-
-        Raises:
-            NetworkError: The server cannot be reached, or went away before it answered.
-            TimeoutError: It did not answer in time.
-            ToolError: It answered with an error.
+        ``again`` says that it may be sent once more on a new connection if this one breaks; only for tools that change
+        nothing, since the first call may have taken effect. Raises what :meth:`ask` does.
         """
 
         async def send(client: Client) -> types.CallToolResult:

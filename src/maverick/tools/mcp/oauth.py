@@ -57,13 +57,9 @@ async def sign_in(
 ) -> bool:
     """Sign in to a server with a browser, and keep the tokens; returns whether the server wanted that.
 
-    Args:
-        url: The server.
-        show: Shows a person the address to sign in at.
-        headers: What the server is sent besides.
-        client_id: The id of a program that was registered by hand, for servers that register none by themselves.
-        port: The port of this machine that the browser comes back to; by default any.
-        patience: How long the person may take, in seconds.
+    ``show`` shows a person the address to sign in at. They have ``patience`` seconds, and their browser comes back to
+    ``port``, by default any. ``client_id`` is a program that was registered by hand, for servers that register none by
+    themselves.
 
     Raises:
         NetworkError: The server cannot be reached, the sign-in was refused or took too long, or the server wants us to
@@ -119,9 +115,6 @@ def check_address(server: str, address: str) -> None:
     """Refuse to be sent to an address that is not protected, or to one that is nearer to us than the server is.
 
     A server of the internet has no business in a private network, and none at all but this machine's own on this machine.
-
-    Raises:
-        NetworkError: It is such an address.
     """
     home, there = urlsplit(server), urlsplit(address)
     same = (home.scheme, home.netloc) == (there.scheme, there.netloc)

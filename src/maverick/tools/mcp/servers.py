@@ -65,10 +65,8 @@ def _signed(address: ServerAddress) -> ServerAddress:
 class ConfiguredServer:
     """A server of the settings, and the connection to it.
 
-    Args:
-        server: The server.
-        ask: Asks the user what the server wants to know, if its settings let it ask.
-        ask_model: Asks the user's model what the server wants to know, if its settings let it and the user agrees.
+    Where its settings let it ask, ``ask`` asks the user what it wants to know, and ``ask_model`` the user's model if
+    they agree.
     """
 
     def __init__(
@@ -123,11 +121,7 @@ class ConfiguredServer:
         self.is_connected = True
 
     async def accept(self, tool: str | None = None) -> list[str]:
-        """Accept its tools, or one of them, as they are now; returns the names of those that were quarantined.
-
-        Raises:
-            InvalidToolError: It has no such tool.
-        """
+        """Accept its tools, or one of them, as they are now; returns the names of those that were quarantined."""
         assert self._toolset is not None  # noqa: S101 - it was connected before
         return await self._toolset.accept(tool=tool)
 
@@ -165,15 +159,8 @@ async def connected_servers(
 ) -> AsyncIterator[list[ConfiguredServer]]:
     """Connect to several servers at the same time, for the length of a block.
 
-    Args:
-        servers: Servers that are needed.
-        others: Servers that are left out if they cannot be connected.
-        on_remark: Told why one is left out.
-        ask: Asks the user what a server wants to know, where its settings let it ask.
-        ask_model: Asks the user's model, where a server's settings let it ask and the user agrees.
-
-    Raises:
-        MaverickError: One that is needed could not be connected; then none is.
+    If one of ``servers`` cannot be connected, none is, and the error says why; one of ``others`` is left out with a
+    remark. ``ask`` and ``ask_model`` are as in :class:`ConfiguredServer`.
     """
     needed, optional = (
         [ConfiguredServer(server, ask, ask_model) for server in some] for some in (servers, others)
