@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from typing import Any
 
@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from maverick.exceptions import ApprovalError, InvalidInputError, RunNotFoundError
 from maverick.journal import Approval, ApprovalStatus
 from maverick.journal.approvals import edited_json, is_expired
-from maverick.runtime import AgentExecutor
 from maverick.server.answer import AnswerStatus, ApprovalBody
 from maverick.server.answer_store import AnswerStore
 from maverick.server.answerers import AgentAnswerer, in_order, may_decide, pending_approval
@@ -43,8 +42,7 @@ class Approvals:
         asked = await pending_approval(journal, run_id)
         if asked is None or is_expired(asked, time.time()):
             return None
-        is_allowed = bool(await _decidable(answerer, user_id, [asked], user_id))
-        (shown,) = await _in_order(answerer, user_id, [asked])
+        ((shown, is_allowed),) = await _shown(answerer, user_id, [asked], user_id)
         return ApprovalBody.of(shown, agent, conversation_id, may_decide=is_allowed)
 
     async def is_served(self, user_id: str, run_id: str) -> bool:
@@ -82,10 +80,10 @@ class Approvals:
         answer, _ = await run_in_thread(self._store.get, owner, run_id)
         as_decided = replace(asked, edited_json=edited)
         versions = [asked, as_decided] if edited else [asked]
-        decidable = await _decidable(answerer, owner, versions, user_id)
-        if asked not in decidable and owner != user_id:
+        is_allowed = [may for _, may in await _shown(answerer, owner, versions, user_id)]
+        if not is_allowed[0] and owner != user_id:
             raise not_found("approval")
-        if decidable != versions:
+        if not all(is_allowed):
             raise RequestRefusedError(
                 403, "not_allowed", "Someone else has to decide this. The answer waits until they do."
             )
@@ -149,40 +147,24 @@ class Approvals:
             of_agent = [
                 one for one in asked if waiting.get(one.run_id.partition("/")[0], ("", ""))[1] == agent
             ]
-            decidable = await _decidable(answerer, owner, of_agent, user_id)
             found += [
                 ApprovalBody.of(one, agent, "", for_other=True)
-                for one in await _in_order(answerer, owner, decidable)
+                for one, may_decide_it in await _shown(answerer, owner, of_agent, user_id)
+                if may_decide_it
             ]
         return found
 
 
-async def _decidable(
+async def _shown(
     answerer: AgentAnswerer, owner: str, asked: Sequence[Approval], user_id: str
-) -> list[Approval]:
-    """Those of an owner's requests that a user may decide: none while the agent cannot be run for the owner."""
-
-    async def decidable(executor: AgentExecutor) -> list[Approval]:
-        return [one for one in asked if await may_decide(executor, one, user_id)]
-
-    return await _looked_up(answerer, owner, decidable) or []
-
-
-async def _in_order(answerer: AgentAnswerer, owner: str, asked: Sequence[Approval]) -> list[Approval]:
-    """Requests to be shown, with their arguments in the order of the tool, if the agent can be run for the owner."""
-
-    async def ordered(executor: AgentExecutor) -> list[Approval]:
-        return [in_order(executor, answerer.agent.definition, one) for one in asked]
-
-    return await _looked_up(answerer, owner, ordered) or list(asked)
-
-
-async def _looked_up(
-    answerer: AgentAnswerer, owner: str, look: Callable[[AgentExecutor], Awaitable[list[Approval]]]
-) -> list[Approval] | None:
+) -> list[tuple[Approval, bool]]:
+    """An owner's requests as they are shown, and whether a user may decide each: not while the agent cannot be run."""
     try:
         async with answerer.agent.executor(owner) as executor:
-            return await look(executor)
+            return [
+                (in_order(executor, answerer.agent.definition, one), await may_decide(executor, one, user_id))
+                for one in asked
+            ]
     except Exception as error:  # noqa: BLE001 - the module of an agent may raise anything
         log_in_full("agent_not_available", error, agent=answerer.name)
-        return None
+        return [(one, False) for one in asked]
