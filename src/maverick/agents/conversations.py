@@ -51,10 +51,8 @@ class Conversation(msgspec.Struct, frozen=True):
         """The agent as it can be named from anywhere, if its folder is trusted, or it is Markdown and still the same.
 
         A Python file that is the same may import others that are not, so that it runs unnamed from a trusted folder only:
-        that is the file's own, wherever the conversation takes place, and also where a link to the file leads.
-
-        Raises:
-            InvalidInputError: A stranger may have replaced it.
+        that is the file's own, wherever the conversation takes place, and also where a link to the file leads. One that a
+        stranger may have replaced is an ``InvalidInputError``.
         """
         file = _file_of(self.agent, folder)
         if file is None or self.agent is None:

@@ -156,9 +156,7 @@ class Discovery:
     def find(self, name: str) -> DiscoveredAgent:
         """The agent with a name, from the first place that has one.
 
-        Raises:
-            AgentNotFoundError: No agent has this name; the message suggests the most similar.
-            AgentError: The file or package with this name has a problem.
+        If there is none, the ``AgentNotFoundError`` suggests the most similar name; a file or package may have another problem.
         """
         known: list[str] = []
         for found in self._search(name):

@@ -290,13 +290,8 @@ def place_of(fleet: Fleet) -> str:
 async def move_in(fleet: Fleet, run_id: str, source: Journal | None = None) -> FleetRun:
     """Have a fleet continue a run. Whoever drives it elsewhere can no longer write to it.
 
-    The ``source`` is the journal that has it, if that is not the fleet's.
-
-    Raises:
-        RunNotFoundError: There is no such run.
-        RunMovedError: It was moved to another place before.
-        RunExistsError: The fleet has another run of this id.
-        InvalidInputError: It is a subagent's run, or a prompt of an agent that is a class.
+    The ``source`` is the journal that has it, if that is not the fleet's. Raises what
+    :func:`~maverick.journal.transfer.move_run` does.
     """
     check_run_id(run_id)
     taken = await fleet.store.get(run_id)
@@ -314,16 +309,9 @@ async def move_in(fleet: Fleet, run_id: str, source: Journal | None = None) -> F
 async def move_out(fleet: Fleet, run_id: str, target: Journal | None = None, place: str = "") -> None:
     """Take a run out of a fleet; it can then be resumed by whoever has the journal.
 
-    Its worker hands it over first. If that takes too long, the run is taken away from it.
-
-    The ``target`` is the journal to move it to, if that is not the fleet's, and ``place`` what it is called, without
-    passwords.
-
-    Raises:
-        RunNotFoundError: The journal of the fleet has no such run.
-        RunMovedError: It was moved to another place before.
-        RunExistsError: The target has another run of this id.
-        NetworkError: Temporal cannot be reached.
+    Its worker hands it over first. If that takes too long, the run is taken away from it. The ``target`` is the journal to
+    move it to, if that is not the fleet's, and ``place`` what it is called, without passwords. Raises what
+    :func:`~maverick.journal.transfer.move_run` does.
     """
     await fleet.journal.get(run_id)
     left = await fleet.store.remove(run_id)  # first, so that no worker takes it any more

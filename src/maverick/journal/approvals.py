@@ -221,11 +221,9 @@ def decided(
     may_approve: MayApprove | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Approval:
-    """The request with a person's decision.
+    """The request with a person's decision; an ``ApprovalError`` if it is decided, expired, or another user's to decide.
 
-    Raises:
-        ApprovalError: It is already decided, expired, or another user's to decide.
-        InvalidInputError: The edited arguments are not a JSON object, or too large.
+    Edited arguments that are not a JSON object, or too large, are an ``InvalidInputError``.
     """
     now = time.time() if at is None else at
     if pending.status is not ApprovalStatus.PENDING:

@@ -35,12 +35,8 @@ async def compare_runs(
 ) -> Divergence | None:
     """The first difference of two runs, or ``None`` if they are the same.
 
-    Tool calls that ran in parallel are compared call by call, whatever order they finished in.
-
-    Both are in the same journal, unless there is another one.
-
-    Raises:
-        RunNotFoundError: There is no such run.
+    Tool calls that ran in parallel are compared call by call, whatever order they finished in. Both runs are in the same
+    journal, unless there is another one.
     """
     async with (
         aclosing(_in_order(journal, one)) as ours,

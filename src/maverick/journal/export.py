@@ -36,13 +36,9 @@ _OLD_VERSION = 1
 
 
 async def export_run(journal: Journal, run_id: str, exported: set[str] | None = None) -> AsyncIterator[bytes]:
-    """A run and its subagents' runs, line by line.
+    """A run and its subagents' runs, line by line; ``exported`` are the hashes of the blobs that are in the export already.
 
-    ``exported`` are the hashes of the blobs that are in the export already.
-
-    Raises:
-        RunNotFoundError: There is no such run.
-        JournalDamagedError: A part of it cannot be read; the lines before it have been yielded.
+    If a part of it cannot be read, the lines before it have been yielded when the ``JournalDamagedError`` comes.
     """
     exported = set() if exported is None else exported
     yield run_line(await journal.get(run_id))

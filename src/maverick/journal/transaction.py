@@ -21,11 +21,7 @@ class Session(Protocol):
     """
 
     async def execute(self, statement: str, *values: Any) -> int:
-        """Run a statement; returns how many rows it changed.
-
-        Raises:
-            ToolError: The database refused it, or the tool's call is over.
-        """
+        """Run a statement; returns how many rows it changed. A ``ToolError`` says that it was refused, or the call is over."""
         ...
 
     async def fetch(self, statement: str, *values: Any) -> list[dict[str, Any]]:

@@ -137,13 +137,9 @@ class Program:
         files: Sequence[int] = (),
         **options: Unpack[Options],
     ) -> Self:
-        """Start a program.
+        """Start a program, with open files for its standard input, output and error.
 
-        Args:
-            argv: The program and its arguments.
-            streams: Open files for its standard input, output and error.
-            files: Other open files it inherits, under the same numbers.
-            options: Its environment and its folder.
+        Other ``files`` are inherited under the same numbers; ``options`` are its environment and its folder.
 
         Raises:
             OSError: It could not be started; ``filename`` says whether that is because of the folder.
@@ -271,15 +267,9 @@ async def run_program(
 ) -> int:
     """Run a program to its end, or until its output is not wanted any more, and return its exit code as a shell does.
 
-    It has no input. Whatever ends this task ends the program, and everything it has started.
-
-    Args:
-        argv: The program and its arguments.
-        take: Given each piece of its output and errors; says whether more is wanted.
-        cwd: The folder to run it in.
-        env: Its environment; by default :func:`~maverick.config.programs.plain_environment`.
-        files: Open files to hand over to it.
-        errors: An open file for its errors; by default they are among its output.
+    It has no input. Whatever ends this task ends the program, and everything it has started. ``take`` is given each piece
+    of its output and says whether more is wanted; errors are among it, unless there is an open file for ``errors``. By
+    default it gets the environment of :func:`~maverick.config.programs.plain_environment`.
 
     Raises:
         ToolError: It could not be started.

@@ -62,9 +62,6 @@ class MediaTally:
 
         What a tool returned and the provider does not take becomes a text that says so: the model can do something
         else, and the run is not lost. What a person sent is refused.
-
-        Raises:
-            InvalidInputError: The provider does not take a part of the message.
         """
         parts = message.parts
         if len(parts) == 1 and type(parts[0]) is Text:  # nearly always

@@ -32,9 +32,7 @@ _warned: set[str] = set()
 class PriceTable:
     """What is known of a vendor's models, by name; a name with a release date falls back to the name without it.
 
-    Args:
-        prices: Prices that replace, or add to, those of the vendor's list.
-        vendor: Whose models they are; empty for a service that is not known.
+    ``prices`` replace, or add to, those of the vendor's list. The vendor of a service that is not known is empty.
     """
 
     __slots__ = ("_prices", "_vendor")

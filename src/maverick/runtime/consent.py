@@ -209,10 +209,7 @@ class Grants:
 
     A grant holds for calls that the person would be asked about for the same reason: one that is asked about for another
     reason (a rule of the permissions, a file that other programs run) is asked about again. What holds for the project
-    is kept in the person's own folder, never in the project.
-
-    Raises:
-        ConfigError: The file with what was allowed does not hold that.
+    is kept in the person's own folder, never in the project; a ``ConfigError`` if that file does not hold it.
     """
 
     def __init__(self, folder: Path, home: Path | None = None) -> None:

@@ -105,10 +105,8 @@ class RunClock:
 
     The clock of a computer is set, by its owner or by the network, and leaps when the computer has slept. Times that
     follow it would end a run by its limit, or give it hours more. Here only the beginning is read from it, so that the
-    times are ones a person can read; they never go back, and limits count the time that the run really had.
-
-    Args:
-        after: The newest time of a resumed run. The clock begins with it if the wall clock was set back since.
+    times are ones a person can read; they never go back, and limits count the time that the run really had. If the wall
+    clock was set back since the newest time of a resumed run, it begins ``after`` that.
     """
 
     __slots__ = ("_began", "_begins_at")

@@ -96,8 +96,7 @@ async def events_in_fleet(
 ) -> AsyncGenerator[AgentActivityEvent, None]:
     """What a fleet does with a run after so many entries, with the words of an answer while it is made, until it ends.
 
-    Raises:
-        MaverickError: The fleet has given the run up; that is why.
+    If the fleet has given the run up, the error says why.
     """
     from maverick.fleet.events import RunEvents
     from maverick.fleet.store import FleetStore

@@ -148,10 +148,8 @@ def open_database(path: str, busy_timeout: float) -> sqlite3.Connection:
 def begin(connection: sqlite3.Connection) -> None:
     """Begin to write. Others that write are waited for as long as they get something done.
 
-    SQLite gives the file to the next process that happens to ask, so one may wait for many writes of another.
-
-    Raises:
-        sqlite3.OperationalError: Another process holds the file, and committed nothing for the busy timeout.
+    SQLite gives the file to the next process that happens to ask, so one may wait for many writes of another; only if
+    nothing was committed for the busy timeout, it is an ``OperationalError``.
     """
     seen: Any = None
     while True:

@@ -45,21 +45,12 @@ def build_options(
     env: Mapping[str, str] | None = None,
     **chosen: Any,
 ) -> ClaudeAgentOptions:
-    """The SDK's options. What is given takes precedence over the defaults.
+    """The SDK's options. What is given takes precedence over the defaults; ``chosen`` is any other field of them.
 
     The model is offered only the built-in tools among ``allowed_tools``. Settings, hooks and MCP servers of the folder
     or of the user are not loaded, because the folder may be a stranger's. Prompts are verbatim, so that an ``@path`` does
-    not make the CLI read a file. Partial messages are on, because otherwise an answer that breaks off is lost.
-
-    Args:
-        system_prompt: What the agent is.
-        allowed_tools: The tools it may use, as the CLI names them.
-        cwd: The folder it works in.
-        max_tokens: The most tokens of one answer.
-        request_seconds: How long the API may take to begin an answer.
-        idle_seconds: How long a streamed answer may pause; at least 10.
-        env: Environment variables for the CLI, added to ours.
-        chosen: Any other field of ``ClaudeAgentOptions``.
+    not make the CLI read a file. Partial messages are on, because otherwise an answer that breaks off is lost. The API may
+    take ``request_seconds`` to begin an answer, and pause a streamed one for ``idle_seconds``, at least 10.
 
     Raises:
         CLINotFoundError: The SDK, which brings the CLI, is not installed.

@@ -19,11 +19,9 @@ DEFAULT_SIZE = 4
 
 
 class SessionPool:
-    """A bounded number of sessions, in the event loop it is first used in.
+    """A bounded number of sessions, in the event loop it is first used in; further callers wait.
 
-    Args:
-        size: How many sessions there may be at once; further callers wait.
-        keep: Whether a finished session is kept, so that the next one with the same options starts at once.
+    With ``keep``, a finished session is kept, so that the next one with the same options starts at once.
     """
 
     def __init__(self, size: int = DEFAULT_SIZE, *, keep: bool = True) -> None:
@@ -41,11 +39,8 @@ class SessionPool:
     async def session(self, wanted: S, *, wait_seconds: float | None = None) -> AsyncIterator[S]:
         """A session for one conversation, without anything from an earlier one.
 
-        Leaving the block before the answer is complete ends the CLI at once.
-
-        Args:
-            wanted: A session that was not started yet; one that was kept and is like it takes its place.
-            wait_seconds: How long to wait for a free place; ``None`` is no limit.
+        One that was kept and is like the one that is wanted takes its place. A free place is waited for, for ``wait_seconds``
+        at most. Leaving the block before the answer is complete ends the CLI at once.
         """
         await self._wait_for_slot(wait_seconds)
         try:
