@@ -255,7 +255,7 @@ async def test_a_server_asks_the_model_only_where_it_may_and_the_model_hears_not
     ] * allowed
     previews = [preview_call(request.tool_name, request.arguments) for request in asked]
     assert [(preview.question, preview.grant) for preview in previews] == [
-        ("Sampling for wiki: May it ask your model this?", "")
+        ("May the MCP server wiki ask your model this?", "")
     ] * allowed
     if allowed and agrees:
         sampled = client.requests[1]
