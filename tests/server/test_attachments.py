@@ -48,7 +48,7 @@ async def test_attachments_reach_the_model_now_and_in_later_turns_and_are_listed
     first = await ana.post("/api/chat", body, headers={"Idempotency-Key": "k1"})
     again = await ana.post("/api/chat", body, headers={"Idempotency-Key": "k1"})
     other = await ana.post("/api/chat", {"message": "What is it?"}, headers={"Idempotency-Key": "k1"})
-    await ana.say("And now?", first["conversation_id"])
+    await ana.say("Who painted it?", first["conversation_id"])
     kept = await ana.get(f"/api/conversations/{first['conversation_id']}")
 
     assert (first.status, first.body, other.code) == (200, again.body, "key_reused")
@@ -57,7 +57,7 @@ async def test_attachments_reach_the_model_now_and_in_later_turns_and_are_listed
     assert [message.parts for message in model.requests[1].messages] == [
         asked,
         (Text("I see."),),
-        (Text("And now?"),),
+        (Text("Who painted it?"),),
     ]
     assert [message["attachments"] for message in kept["messages"]] == [
         [

@@ -62,7 +62,7 @@ async def test_the_second_of_two_writers_is_refused_and_history_never_forks(tmp_
         await model.asked()
 
         async with asyncio.TaskGroup() as group:
-            first = group.create_task(ana.say("first", conversation))
+            first = group.create_task(ana.say("hello again", conversation))
             await model.asked()
             second = await ana.say("second", conversation)
             model.let()
@@ -70,7 +70,12 @@ async def test_the_second_of_two_writers_is_refused_and_history_never_forks(tmp_
 
     assert (second.status, second.code) == (409, "busy")
     assert first.result()["response"] == "one two"
-    assert [message["content"] for message in kept["messages"]] == ["hello", "one two", "first", "one two"]
+    assert [message["content"] for message in kept["messages"]] == [
+        "hello",
+        "one two",
+        "hello again",
+        "one two",
+    ]
 
 
 @pytest.mark.requirement("SERVER-IDEMPOTENT")

@@ -71,7 +71,7 @@ _WISHES = re.compile(
     r"(?:have an?|thank|thanks|happy|merry|talk to you|sorry|test|boring|lol|haha|ugh|nope|i need a (?:break|rest|hug))\b"
 )
 _OF_YOU = re.compile(
-    r"(?:are|do|can) you (?!sure|done|finished)|seriously\b|what (?:day|time|date) is it\b|what else\b"
+    r"(?:are|do|can) you (?!sure|done|finished)|seriously\b|what (?:day|time|date) is it\b|what else\b|what(?:'s| is) (?:it|this|that)\W*$"
 )
 _IN_GENERAL = re.compile(r"how (?:do|to|can)\b|what(?:'s| is) (?:the best|a)\b")
 _OF_LANGUAGE = re.compile(

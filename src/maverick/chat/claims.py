@@ -225,7 +225,7 @@ def is_claim(sentence: str, *, elsewhere: bool = False, expected: Expected = Exp
 
 def asks_back(text: str) -> bool:
     """Whether a text only asks the user for something; "anything else?" does not, nor does what answers first."""
-    said = text.casefold()
+    said = _QUOTED.sub("''", text.casefold())
     questions = re.findall(r"[^.!?…]*\?", said)
     seeks = [each for each in questions if _DETAIL.search(each) and not _ROUTINE.search(each)]
     return bool(seeks) and not _ANSWERS.search(said)

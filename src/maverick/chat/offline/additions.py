@@ -84,7 +84,9 @@ _BEFORE_ITEM = pattern(
     r"^(?:(?:also|please|pls|me|for me|another one|an? (?:task|reminder|to-?do)(?= (?:for|on|by)\b))[ ,:]+)+(?=\S)"
 )
 _APART = pattern(r"\band also\b|\bplus\b")
-_SEPARATE = pattern(r",? (?:as|in) (?:separate|different|two|three|individual) (?:tasks|items|ones)\W*$")
+_SEPARATE = pattern(
+    r",? (?:as|in) (?:(?:two|three|four|five) )?(?:separate|different|two|three|individual) (?:tasks|items|ones)\W*$"
+)
 _SHARED = pattern(
     r",? (?:both|all|each)(?: of them)?(?:,? (?:with|are|as))? (?P<values>(?:for |by |on |due |at )?[\w -]{3,30})$"
 )

@@ -101,7 +101,9 @@ KNOWN = frozenset(
 )
 
 
-OBLIGED = pattern(r"(?:i |we )?(?:still |also |now |really )*(?:need to|have to|must|got to|gotta|should) ")
+OBLIGED = pattern(
+    r"(?:now |then )?(?:i |we )?(?:still |also |now |really )*(?:need to|have to|must|got to|gotta|should) "
+)
 DID_ON = pattern(
     rf"\b(?:i|we)(?:'ve| have| already| just| finally)* (?P<verb>\w\w+ed|{'|'.join(BASE_FORMS)})\b.*\b(?:on|last|back on) (?:mon|tues|wednes|thurs|fri|satur|sun)day"
 )

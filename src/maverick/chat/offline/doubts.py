@@ -42,7 +42,7 @@ _NO_TITLE: Mapping[str, str] = {
     r"|\bsame (?:day|time|date|priority)\b|^day (?:before|after)\b|\b(?:hours?|days?|minutes?|weeks?) (?:before|earlier)$",
     "a day of a month": rf"\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}|\b{_MONTH} \d{{1,2}}\b|\b(?:by|until|before|mid|early|late)[ -]{_MONTH}",
     "how often, or how long": r"^(?:days?|weeks?|months?|hours?|minutes?)\b|\bwithin \d|\b(?:every|each) \w|\b(?:once|twice|times) an? (?:day|week|month|year)\b",
-    "a time": r"\b(?:by|at|before|until|till|around) \d{1,2}$|\bnite\b|\b(?:tues|weds|thurs)\b|(?<=\w) \d{1,2}(?:st|nd|rd|th)$|\b[ap]m$|^\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\bat (?:half|quarter)\b|(?<![£$€\d.])\b\d{1,2}[.:]\d{2}$|\b(?:eod|cob)\b|\b\d{1,2}-\d{1,2}$",
+    "a time": r"\b\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\bin (?:an?|one|two|three|four|five|six|\d+) (?:days?|weeks?|months?|hours?)\b|\b(?:by|at|before|until|till|around) \d{1,2}$|\bnite\b|\b(?:tues|weds|thurs)\b|(?<=\w) \d{1,2}(?:st|nd|rd|th)$|\b[ap]m$|^\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\bat (?:half|quarter)\b|(?<![£$€\d.])\b\d{1,2}[.:]\d{2}$|\b(?:eod|cob)\b|\b\d{1,2}-\d{1,2}$",
 }
 """What a title does not have, by what that says of it."""
 _NOT_IN_TITLES = frozenset(

@@ -163,7 +163,7 @@ _PARTS = {
     "tasks": "(tasks?|items?|todos?|to-dos?|things|ones)",
     "all": "(all|everything|every (task|single task|one)|all of (them|it)|each task|(the|my) [whole |entire ]list)",
     "of_mine": "[ [of ](my|the)][ [open |pending ]{tasks}]",
-    "remove": "(delete|remove|erase|drop|discard|scrap|clear[ out| up]|get rid of|wipe|throw away|forget[ about]"
+    "remove": "(delete|remove|erase|drop(?! (off|by|in)\\b)|discard|scrap|clear[ out| up]|get rid of|wipe|throw away|forget[ about]"
     "|cancel|trash|del|rm|bin)",
     "tick": "(mark|set|tick|check|cross|flag)",
     "postpone": "(move|postpone|prepone|push|reschedule|delay|shift|defer|bring|pull|put off|snooze)",
@@ -240,7 +240,7 @@ look_up:        (did|have|has|had) (i|we|you) [already |ever ]{task}[ yet| alrea
 look_up:        (is|are|was|were|has|have) [the |my ]{task} (been )?({done}|{past}|due|on (my|the) list|there)[ yet| already]
 look_up:        [tell me ][do you know ]when('s| is| are| was| were| do i (need to|have to|gotta)| must i| should i| did i) {task}[ due]
 look_up:        (do i have|have i got|is there|are there|what about|how about|anything|something)[ (a|an|any|another)][ (task|tasks|thing|anything|something)][ (about|for|with|called|regarding|on)] (?!due\b){task}[ on (my|the) list]
-look_up:        (find|search|search for|look for|look up|where is|where's) {task}
+look_up:        (find(?! out\b)|search|search for|look for|look up|where is|where's) {task}
 list:           [my ](tasks?|to-?dos?|list|to-?do list)[ (due|for|with|without) (?!.*(:| (-|–) )).+]
 list:           (show|list|display|view|see|print|read|give|tell|find)[ me][ all| again]\b.*
 list:           overdue|late|pending

@@ -155,7 +155,7 @@ _NO_UNDO = pattern(
 )
 _IS_REASON = pattern(r"(?:because|since|cause|i|i'm|i've|it|it's|we|he|she|they|there|the|my)\b")
 _NOT_THAT = pattern(r"^not (?:the |my )?[\w ]+?, (?:but )?|,? not (?:the|my) [\w ]+$")
-_STILL_OPEN = pattern(r",? (?:the |my )?\w+(?: \w+)? (?:is|are) (?:still|not)\b.*$")
+_STILL_OPEN = pattern(r",? (?:the |my )?\w+(?: \w+)? (?:is|are|isn't|aren't) (?:still|not|done)\b.*$")
 _IT_WAS = pattern(r"(?:it|that) was (?=the |my )")
 _NOT_THESE = pattern(r"not (?P<task>[\w ]+?)(?:,? (?:only|just|but) [\w ]+)?|(?:only|just) (?P<kept>[\w ]+)")
 _MEANT = pattern(r"\bmeant?\b")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from maverick.chat.matching import KNOWN_TASKS, meaningful
+from maverick.chat.matching import KNOWN_TASKS, is_same_word, meaningful
 from maverick.chat.offline.asides import cores, is_all, is_lost
 from maverick.chat.offline.corrections import ABOUT, HESITATION, TO_COME, follow_up, is_taken_back, revised
 from maverick.chat.offline.dates import find_date, take_timing, when_last, without_old_date
@@ -80,7 +80,9 @@ def _put_down(said: str, answered: str, today: date) -> str:
 
 _NAMES = re.compile(r"\b[A-Z]\w* and (?=[A-Z])|\ban? \w+ (?:change|move|list|show|set)\b")
 _BOTH = pattern(r"\badd (?:both|them)\W*$")
-_AS_TASK = pattern(r"\bas an? (?:new )?(?:task|to-?do|reminder)\W*$")
+_AS_TASK = pattern(
+    r"\bas an? (?:new )?(?:task|to-?do|reminder)\W*$|\b(?:on|to|in) (?:my|the) (?:\w+ )?list\W*$"
+)
 _NO_NOTE = pattern(
     r"\b(?:i|we|you|he|she|it|they|needs|is|are|was|were|am|be|been|will|would|can|could|has|have|had|wants|asked|says|said|told|comes|coming|gets|got|goes|going|leaves|arrives|starts|me|not|no|\w+n't|what|when|why|who|how|if|that|this|them|i'm|it's|i'll|did|do|does|"
     r"less|more|make|set|ugh|so|very|really|too|wow|lol|omg|tired|busy|sick|rain\w*|weather|sunny|hot|cold|happy|good|nice|great|enjoy|hope|thanks|thank(?!-)|sorry|yesterday|ago|last|see|love|hate|bye|hello|hi|yes|yeah|ok|okay|maybe|undo|delete|remove|mark|move|push|"
@@ -173,11 +175,26 @@ def read(said: str, answered: str, today: date) -> Reading:
     if any("title" in call.arguments for call in calls):  # "add something: I need to …"
         nothing = RequestedCall("add_task", {})
         calls = [call for call in calls if call != nothing]
-    is_certain = is_certain and not is_left_out(calls, whole, today, begin)
+    is_certain = is_certain and not is_left_out(calls, whole, today, begin) and not _is_echoed(calls)
     return Reading(
         # The list is shown as it is after the changes.
         sorted(calls, key=lambda call: call.tool_name == "list_tasks"),
         is_certain and not any(is_doubtful(call, said) for call in calls),
+    )
+
+
+def _is_echoed(calls: Sequence[RequestedCall]) -> bool:
+    """Whether a word of a new task is all there is of another: "I need to book a table, put the booking on Monday"."""
+    titles = [
+        meaningful(str(call.arguments.get("title", ""))) for call in calls if call.tool_name == "add_task"
+    ]
+    return any(
+        is_same_word(word, re.sub(r"ing$", "", alone[0]))
+        for alone in titles
+        if len(alone) == 1
+        for other in titles
+        if other is not alone
+        for word in other
     )
 
 

@@ -82,7 +82,7 @@ _FOR_WHOM = pattern(
     r"(?:at|in) (?-i:[A-Z])\w+|(?:for|from|with) (?!(?:ever|good|nothing|once|sure|what|which|whom?|you)\b)[\w']+(?: [\w']+)?"
 )
 _NOT_THAT = pattern(
-    r"(?:(?:it's|its|it is|that's|with|make it) )?(?P<part>[\w' ]+?),? not (?P<wrong>[\w' ]+)|not (?P<old>[\w']+(?: [\w']+)?)(?:,| but|, but|(?= (?:the|my) )) (?P<new>(?!.* (?:is|are|was|has|will)\b)[\w' ]+)"
+    r"(?:(?:it's|its|it is|that's|with|make it|make that) )?(?P<part>[\w' ]+?),? not (?P<wrong>[\w' ]+)|not (?P<old>[\w']+(?: [\w']+)?)(?:,| but|, but|(?= (?:the|my) )) (?P<new>(?!.* (?:is|are|was|has|will)\b)[\w' ]+)"
 )
 MEANT = pattern(
     r"(?:(?:no|oh|sorry|oops|wait|actually)[, ]+)*(?:not (?P<wrong>[\w' ]+), )?i mean(?:t)?(?: to say)? (?:[\w' ]+, (?:change|make) it to )?"
