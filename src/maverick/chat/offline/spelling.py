@@ -44,6 +44,7 @@ _SLIPS: Mapping[str, str | Callable[[re.Match[str]], str]] = {
     r"\b((?:move|push|change|postpone|shift)\b.*?) 2(?= (?:mon|tue|wed|thu|fri|sat|sun|tomorrow|next)\w*\b)": r"\1 to",
     r"(?<=\w )(?-i:r)(?= \w)": "are",
     r"\byess+\b": "yes",
+    r"\bmake that (?=[\w ]+,? not \w)": "make it ",
     r",? but now (?=i (?:need|have) to\b)": " and ",
     r", (?:i )?(?:need|have|got) (?:to (?:do|get) )?(?:it|that)(?: done)? (?=(?:by|today|tomorrow|on|before|this)\b)": " ",
     r"\b(add (?:it|that)) without an? (?:due )?date\W*$": r"\1",
