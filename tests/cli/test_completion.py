@@ -59,7 +59,7 @@ def completed(script: str, folder: Path, *words: str) -> list[str]:
         (["runs", "re"], ["resume", "replay"]),
         (["runs", "resume", "some-run", "--ou"], ["--output-schema"]),
         (["run", "--max-t"], ["--max-turns", "--max-tokens", "--max-tool-calls"]),
-        (["--debug", "config", ""], ["show", "path", "set", "unset", "init"]),
+        (["--debug", "config", ""], ["show", "get", "path", "set", "unset", "init"]),
         (["completion", "z"], ["zsh"]),
         (["agents", "new", "x", "--py"], ["--python"]),
         (["run", "--model", "runs", "--js"], ["--json"]),

@@ -420,7 +420,7 @@ async def test_nothing_a_model_or_a_title_says_runs_or_is_fetched(
         await expect(window.tasks).to_contain_text(["<script>"])
         assert await window.page.evaluate("window.hit") is None
         assert await window.page.locator("#transcript :is(img, script, iframe)").count() == 0
-        await window.talk("And now?")
+        await window.talk("What would you do in spring?")
         words = window.answers.last.locator(".words")
         await expect(words).to_contain_text("Two bold plans")
         await expect(words.locator("ol li")).to_have_text(["first", "second"])
