@@ -84,6 +84,7 @@ def test_one_setting_is_shown_as_it_will_be_used(folder: Folder) -> None:
     assert folder.main("config", "get", "agent.model").stdout == "claude-opus-5-5\n"
     assert folder.json("config", "get", "agent.model")["source"] == "MAVERICK_AGENT_MODEL"
     assert CANARY not in folder.main("config", "get", "agent.api_key").stdout
+    assert folder.main("config", "get", "agent.base_url").stderr == "agent.base_url is not set (default).\n"
     assert "Did you mean 'agent.model'?" in folder.refuse("config", "get", "agent.modle")
 
 

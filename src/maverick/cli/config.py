@@ -46,8 +46,11 @@ def get_setting(options: argparse.Namespace) -> None:
     settings = {setting.field: setting for setting in _in_use()[0]}
     if (found := settings.get(options.key)) is None:
         raise InvalidInputError(describe_unknown("setting", options.key, list(settings)), field="key")
+    screen = Screen.of_process()
+    if found.value is None and not options.as_json:
+        screen.complain(f"{found.field} is not set ({found.source}).")
     value = "" if found.value is None else str(found.value)
-    Screen.of_process().say(f"{json_text(found._asdict()) if options.as_json else value}\n")
+    screen.say(f"{json_text(found._asdict()) if options.as_json else value}\n")
 
 
 def _in_use() -> tuple[list[Setting], list[MaverickError]]:

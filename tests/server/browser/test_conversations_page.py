@@ -64,6 +64,7 @@ async def test_a_plan_is_shown_as_steps_and_a_request_in_the_tools_order_is_decl
         await window.page.get_by_label("Reason").fill("Too expensive.")
         await window.page.keyboard.press("Enter")
         await expect(window.answers).to_contain_text("As you wish.")
+        assert await window.page.locator("#composer-text").input_value() == ""
 
     assert "Too expensive." in client.requests[-1].messages[-1].content
     assert window.errors == []

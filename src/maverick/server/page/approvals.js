@@ -11,7 +11,9 @@ const AGAIN = 30000;
 export function approvalCard(approval, onDecide, onStop = null) {
   const { question, verb, details } = callPreview(approval);
   const reason = element("input", { type: "text", class: "reason", maxlength: "2000", placeholder: "Reason, if you decline", "aria-label": "Reason", onkeydown: (event) => {
-    if (event.key === "Enter" && !event.isComposing && reason.value.trim()) decide(false);
+    if (event.key !== "Enter" || event.isComposing || !reason.value.trim()) return;
+    event.preventDefault();  // the composer has the focus before the key has done its work
+    decide(false);
   } });
   const given = element("div", { class: "output" }, ...details);
   const problem = element("p", { class: "error", role: "alert" });
