@@ -156,7 +156,7 @@ class Discovery:
     def find(self, name: str) -> DiscoveredAgent:
         """The agent with a name, from the first place that has one.
 
-        If there is none, the ``AgentNotFoundError`` suggests the most similar name; a file or package may have another problem.
+        If no agent has it, the ``AgentNotFoundError`` suggests the most similar name; a file or package may have another problem.
         """
         known: list[str] = []
         for found in self._search(name):

@@ -124,14 +124,15 @@ def one_at_a_time(later: Sequence[str]) -> str:
     return f"{ONE_AT_A_TIME} Ask me again afterwards to {others}." if others else ONE_AT_A_TIME
 
 
-def confirm_bulk(phrase: str, kept: Sequence[str] = ()) -> str:
-    """The question before many tasks are changed at once, with those that are not."""
+def confirm_bulk(phrase: str, kept: Sequence[str] = (), no_longer_kept: Sequence[str] = ()) -> str:
+    """The question before many tasks are changed at once, with those that are not, and those that were not to be before."""
+    also = f"This now includes {_and(_named(no_longer_kept))}. " if no_longer_kept else ""
     but = (
         f"I'll leave {_and(_named(kept))} as {'it' if len(kept) == 1 else 'they'} {_is(kept)}. "
         if kept
         else ""
     )
-    return f"{but}That's a big action. Confirm with '{phrase}'."
+    return f"{also}{but}That's a big action. Confirm with '{phrase}'."
 
 
 def bulk_done(verb: str, count: int) -> str:

@@ -17,8 +17,6 @@ from maverick.journal import ApprovalStatus
 
 _MOST_LISTED = 100
 """How many tasks a list has at most; it also says how many there are."""
-_MOST_NAMED = 3
-"""How many tasks a question names that it no longer spares; it also says how many there are."""
 
 
 def _add(session: TaskSession, given: AddTask) -> dict[str, Any]:
@@ -181,12 +179,14 @@ def _confirm_bulk(
         return
     spared = _spared(session.confirmations.last(CHANGE_ALL.name, phrase))
     no_longer = [task for task in tasks if task.id in spared]
-    question = phrases.confirm_bulk(phrase, [task.title for task in kept])
+    question = phrases.confirm_bulk(
+        phrase, [task.title for task in kept], no_longer_kept=[task.title for task in no_longer]
+    )
     session.require_confirmation(
         CHANGE_ALL,
         [operation, ids_of(tasks)],
         phrase,
-        _included(no_longer) + question,
+        question,
         f"{operation.partition('_')[0].capitalize()} {phrases.counted(len(tasks))}",
         tasks=tasks,
         spared=ids_of([*kept, *no_longer]),
@@ -199,15 +199,6 @@ def _spared(asked: Confirmation | None) -> set[int]:
         return set()
     done = asked.tasks or () if asked.status == ApprovalStatus.USED else ()
     return {*(asked.spared or ())}.difference(done)
-
-
-def _included(tasks: Sequence[Task]) -> str:
-    """Which tasks a question is about that were to be spared before."""
-    if not tasks:
-        return ""
-    names = [f"'{phrases.shortened(task.title)}'" for task in tasks[:_MOST_NAMED]]
-    more = [f"{len(tasks) - _MOST_NAMED} more"] if len(tasks) > _MOST_NAMED else []
-    return f"This now includes {', '.join([*names, *more])}. "
 
 
 _BULK: Mapping[str, tuple[bool | None, str, str]] = {

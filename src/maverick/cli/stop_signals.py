@@ -42,7 +42,8 @@ def on_stop_signals(stop: Callable[[], object]) -> Iterator[list[int]]:
 
     Ctrl-C that comes twice ends the process at once. The others often come twice for one reason: from a terminal that is
     closed and from its shell, or from ``timeout``, to a process and to its group. One that is ignored, as ``nohup`` has
-    it, stays ignored. Yields the numbers of those that came, in their order.
+    it, stays ignored. Once one has come, the process is ending, and later ones do not cut short what is left to do. Yields
+    the numbers of those that came, in their order.
     """
     came: list[int] = []
     terminals = [descriptor for descriptor in (1, 2) if os.isatty(descriptor)]
@@ -62,8 +63,9 @@ def on_stop_signals(stop: Callable[[], object]) -> Iterator[list[int]]:
         with on_ctrl_c(lambda: stop_for(signal.SIGINT), twice_kills=True):
             yield came
     finally:
+        is_ending = any(number in ENDING for number in came)
         for number, handler in former.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if is_ending else handler)
 
 
 def _let_go_of_closed(terminals: list[int]) -> None:

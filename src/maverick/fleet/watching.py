@@ -53,7 +53,7 @@ class RunSnapshot(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has ended, or will never begin; an error if there is none, or it could not be driven."""
+        """Whether the run has ended, or will never begin; an error if it does not exist, or could not be driven."""
         if self.state is None and self.run_id not in self.runs:
             raise RunNotFoundError(run_id=self.run_id)
         if self.run_id in self.runs and self.runs[self.run_id][1] in ENDED:

@@ -80,7 +80,7 @@ class Recording(Struct, frozen=True):
 
 
 def read_recording(path: Path) -> Recording:
-    """Read the file of a recording; an ``InvalidInputError`` if it is none, or damaged before its end."""
+    """Read the file of a recording; an ``InvalidInputError`` if it is not one, or is damaged before its end."""
     with file_errors(path):
         content = path.read_bytes()
     *lines, tail = content.split(b"\n")

@@ -65,7 +65,7 @@ class FormField(Struct, frozen=True):
 
     @property
     def offered(self) -> str:
-        """What would be typed for the suggested value; empty if there is none."""
+        """What would be typed for the suggested value; empty if nothing is suggested."""
         values = self.suggested if isinstance(self.suggested, list) else [self.suggested]
         words = ("" if value is None else str(value) for value in values)
         return ", ".join({"True": "yes", "False": "no"}.get(word, word) for word in words)

@@ -146,12 +146,12 @@ def is_all(core: Core, calls: Sequence[RequestedCall], said: str, today: date) -
         and not (is_done and any(doubt.search(_IF_YOU.sub("", said)) for doubt in _UNDONE))
         # "tell Anna I am late" is one title.
         and not any(re.search(re.escape(title) + _RUNS_ON, said, re.IGNORECASE) for title in new)
-        and not any(_is_echo(title, part) for title in new for part in core.asides)
+        and not any(is_echo(title, part) for title in new for part in core.asides)
         and all(_is_aside(part, core, calls, today) for part in core.asides)
     )
 
 
-def _is_echo(title: str, aside: str) -> bool:
+def is_echo(title: str, aside: str) -> bool:
     """Whether a title is one word of what was said before it: "I need to book a table, so put the booking on Monday"."""
     stem = title.casefold().removesuffix("ing")
     return " " not in title and any(is_same_word(stem, word) for word in meaningful(aside))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date
+from itertools import permutations
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from maverick.chat.matching import KNOWN_TASKS, is_same_word, meaningful
-from maverick.chat.offline.asides import cores, is_all, is_lost
+from maverick.chat.matching import KNOWN_TASKS, meaningful
+from maverick.chat.offline.asides import cores, is_all, is_echo, is_lost
 from maverick.chat.offline.corrections import ABOUT, HESITATION, TO_COME, follow_up, is_taken_back, revised
 from maverick.chat.offline.dates import find_date, take_timing, when_last, without_old_date
 from maverick.chat.offline.doubts import is_doubtful, is_left_out
@@ -184,18 +185,9 @@ def read(said: str, answered: str, today: date) -> Reading:
 
 
 def _is_echoed(calls: Sequence[RequestedCall]) -> bool:
-    """Whether a word of a new task is all there is of another: "I need to book a table, put the booking on Monday"."""
-    titles = [
-        meaningful(str(call.arguments.get("title", ""))) for call in calls if call.tool_name == "add_task"
-    ]
-    return any(
-        is_same_word(word, re.sub(r"ing$", "", alone[0]))
-        for alone in titles
-        if len(alone) == 1
-        for other in titles
-        if other is not alone
-        for word in other
-    )
+    """Whether a new task is only a word of another."""
+    titles = [str(call.arguments.get("title", "")) for call in calls if call.tool_name == "add_task"]
+    return any(is_echo(title, other) for title, other in permutations(titles, 2))
 
 
 def _said_once(calls: list[RequestedCall], said: str) -> list[RequestedCall]:
