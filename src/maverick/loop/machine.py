@@ -112,7 +112,8 @@ class AgentLoop(LoopState[T]):
         if entry.refusal:
             return self._refuse(entry.refused_by, entry.refusal)
         response, calls = self.conversation.answer(response, self.turn)
-        self.text = response.content or self.text
+        if len(response.parts) > len(calls):  # else there is no text
+            self.text = response.content or self.text
         if calls:
             self.tool_round = self._planner.plan(self.turn, calls, response.stop_reason, self._elapsed)
             self.tool_round.in_review = entry.review
@@ -211,7 +212,9 @@ class AgentLoop(LoopState[T]):
 
     def _on_tools_started(self, _: entries.ToolsStarted, step: RunTools) -> Step:
         self.tool_round.started = True
-        self.ledger.tool_calls += sum(not planned.refusal for planned in self.tool_round.calls)
+        for planned in self.tool_round.calls:
+            if not planned.refusal:
+                self.ledger.tool_calls += 1
         return step
 
     def _on_tool_finished(self, entry: entries.ToolFinished, step: RunTools) -> Step:

@@ -237,4 +237,7 @@ class LoopState(Generic[T]):
 
     @property
     def _elapsed(self) -> float:
-        return max(self._now - self._start.at - self._paused, 0.0)
+        elapsed = self._now - self._start.at - self._paused
+        if elapsed < 0.0:  # not max(), which takes longer than all the rest of this
+            return 0.0
+        return elapsed

@@ -48,13 +48,12 @@ class History(Sequence[Message]):
 
     def extended(self, *messages: Message) -> History:
         """This history with messages added at its end; this one stays as it is."""
+        log, length = self._log, self._length
+        if len(log.messages) != length:
+            log = _Log(log.messages[:length])
+        log.messages.extend(messages)
         view = object.__new__(History)
-        if len(self._log.messages) == self._length:
-            view._log = self._log
-        else:
-            view._log = _Log(self._log.messages[: self._length])
-        view._log.messages.extend(messages)
-        view._length = self._length + len(messages)
+        view._log, view._length = log, length + len(messages)
         return view
 
     def first(self, count: int) -> History:
