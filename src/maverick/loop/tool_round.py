@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ from maverick.loop.result import ToolOutcome, ToolRecord
 from maverick.loop.run_settings import RequestBuilder
 from maverick.model import Message, Part, StopReason, Text, ToolCall
 
+_INCOMPLETE = (StopReason.MAX_TOKENS, StopReason.CONTEXT_OVERFLOW)
 _CUT_OFF = (
     "Not run: your reply was cut off at its token limit, so the call may be incomplete. "
     "Ask again with a shorter call."
@@ -59,6 +60,7 @@ def unwrapped(call: ToolCall) -> ToolCall:
 class PlannedCall(Struct, frozen=True):
     """A tool call of a turn, and what is to be done with it."""
 
+    turn: int
     index: int
     call: ToolCall
     refusal: str = ""
@@ -80,28 +82,25 @@ class PlannedCall(Struct, frozen=True):
         return _EDITED.format(by=self.edited_by or "The user", arguments=made_with, result=result)
 
 
-class ToolRound:
+class ToolRound(Struct, eq=False):
     """The calls of one turn and what became of them.
 
     Ruling on a call, asking about it and settling it each cost the same however many calls there are.
     """
 
-    __slots__ = ("_results", "calls", "in_review", "over_limit", "reopened", "started", "turn", "waiting")
-
-    def __init__(self, turn: int = 0, calls: Iterable[PlannedCall] = ()) -> None:
-        self.turn = turn
-        self.calls = list(calls)
-        """All calls, in the order they were asked for."""
-        self.waiting: list[int] = []
-        """The calls that a person is still to decide on, in order."""
-        self.over_limit = False
-        """Whether a call was refused because the limit of tool calls is reached."""
-        self.in_review = False
-        """Whether hooks are still to be asked about the calls."""
-        self.started = False
-        self.reopened = False
-        """Whether the run was left while the calls ran, and is resumed: they may be ruled on once more."""
-        self._results: dict[int, ToolFinished] = {}
+    turn: int = 0
+    calls: list[PlannedCall] = []
+    """All calls, in the order they were asked for."""
+    waiting: list[int] = []
+    """The calls that a person is still to decide on, in order."""
+    over_limit: bool = False
+    """Whether a call was refused because the limit of tool calls is reached."""
+    in_review: bool = False
+    """Whether hooks are still to be asked about the calls."""
+    started: bool = False
+    reopened: bool = False
+    """Whether the run was left while the calls ran, and is resumed: they may be ruled on once more."""
+    _results: dict[int, ToolFinished] = {}
 
     def __repr__(self) -> str:
         return f"ToolRound({self.turn}, {self.calls}, waiting={self.waiting}, started={self.started})"
@@ -128,14 +127,14 @@ class ToolRound:
         """The calls with their results, once all have one."""
         return [(planned, self._results[planned.index]) for planned in self.calls]
 
-    def replan(self, calls: Sequence[PlannedCall]) -> None:
+    def replan(self, calls: list[PlannedCall]) -> None:
         """Replace the plans for the calls; what a person has agreed to stays so."""
         waiting = [p.index for p in calls if p.question is not None and not p.refusal]
         if waiting:
             asked = {planned.index for planned in self.calls if planned.question is not None}
             agreed = asked.difference(self.waiting)
             waiting = [index for index in waiting if index not in agreed]
-        self.calls, self.waiting = list(calls), waiting
+        self.calls, self.waiting = calls, waiting
 
     def settle(self, result: ToolFinished) -> None:
         """Take the result of a call, or refuse it with an error if there is no such call or it has one."""
@@ -178,7 +177,7 @@ class ToolRound:
         call = replace(planned.call, arguments=arguments)
         self.calls[index] = replace(planned, call=call, edited_by=by)
 
-    def close(self, at: float, result_tokens: int | None) -> Iterator[tuple[Message, ToolRecord]]:
+    def close(self, at: float, result_tokens: int | None) -> list[tuple[Message, ToolRecord]]:
         """What the conversation and the run's result get of each call; one that has no result is cancelled."""
         for planned in self.unsettled if self.open else ():
             content = _CUT_SHORT if self.started else _NOT_STARTED
@@ -186,6 +185,7 @@ class ToolRound:
                 at=at, index=planned.index, outcome=ToolOutcome.CANCELLED, content=content
             )
             self._results[planned.index] = cancelled
+        closed: list[tuple[Message, ToolRecord]] = []
         for planned in self.calls:
             result = self._results[planned.index]
             call, content = planned.call, result.content
@@ -196,8 +196,10 @@ class ToolRound:
                 said = planned.told(said) if isinstance(said, str) else (Text(planned.told("")), *said)
             outcome, took = result.outcome, result.duration_ms
             message = Message.tool_result(call.id, said, is_error=outcome is not ToolOutcome.FINISHED)
-            made = (call.id, call.tool_name, call.arguments)
-            yield message, ToolRecord(*made, content, outcome, took, self.turn, result.data, result.parts)
+            name, args, turn = call.tool_name, call.arguments, self.turn
+            record = ToolRecord(call.id, name, args, content, outcome, took, turn, result.data, result.parts)
+            closed.append((message, record))
+        return closed
 
 
 NO_TOOLS = ToolRound()
@@ -227,11 +229,10 @@ class RoundPlanner:
         self, turn: int, calls: Sequence[ToolCall], stop_reason: StopReason, elapsed: float
     ) -> ToolRound:
         """Plan the calls of a response, which may be cut off."""
-        cut_off = stop_reason is StopReason.MAX_TOKENS or stop_reason is StopReason.CONTEXT_OVERFLOW
-        refusal = _CUT_OFF if cut_off else ""
+        refusal = _CUT_OFF if stop_reason in _INCOMPLETE else ""
         if self._requests.offer.shown:
             calls = [unwrapped(call) for call in calls]
-        tools = ToolRound(turn, [PlannedCall(index, call, refusal) for index, call in enumerate(calls)])
+        tools = ToolRound(turn, [PlannedCall(turn, index, call, refusal) for index, call in enumerate(calls)])
         self.replan(tools, elapsed)
         return tools
 
@@ -249,8 +250,9 @@ class RoundPlanner:
                 else:
                     room -= 1
             question = asking.get(name) if planned.question is None else planned.question
+            changed = refusal or question is not None or planned.grant is not None
             calls.append(
-                PlannedCall(planned.index, planned.call, refusal, None, question, edited_by=planned.edited_by)
+                replace(planned, refusal=refusal, question=question, grant=None) if changed else planned
             )
         tools.replan(self._with_grants(calls, elapsed) if self._requests.offer.agents else calls)
 

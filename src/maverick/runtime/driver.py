@@ -72,6 +72,8 @@ class Driver(Generic[T]):
         self._lost = Ledger()
         """What subagents had used when they were cut short."""
         self._scope: RunScope | None = None
+        self._batch: ToolBatch | None = None
+        """What runs the tool calls; made for the first of them."""
 
     async def drive(
         self, signal: AbortSignal | None = None, handover: AbortSignal | None = None
@@ -113,7 +115,6 @@ class Driver(Generic[T]):
         """Do what the loop asks, step by step, until it is finished or the run is stopped."""
         self._interruption = Interruption(self.run.loop.seconds_left(first), signal, self.run.handover)
         self.run.waiting.add(self._interruption)
-        self._deadlines = deadlines_of(asyncio.get_running_loop())
         self._stream = stream_of(self.run.client)
         try:
             step = await self.run.record(first)
@@ -137,7 +138,7 @@ class Driver(Generic[T]):
             await self._interrupt(TerminateReason.ABORTED, "its task was cancelled")
             raise
         finally:
-            self.run.waiting.remove(self._interruption)
+            self.run.waiting.leave_clocks()
             self._interruption.close()
         return step.result
 
@@ -255,19 +256,22 @@ class Driver(Generic[T]):
                 await close()
         raise MalformedResponseError("The model's stream ended without its response. Try again.")
 
+    def _make_batch(self) -> ToolBatch:
+        run, interruption = self.run, self._interruption
+        runner = ToolRunner(run, lambda: interruption.deadline, self._start_agent, self._lost, self._hooks)
+        parallel = run.loop.definition.tool_config.max_parallel
+        deadlines = deadlines_of(asyncio.get_running_loop())
+        self._batch = ToolBatch(runner, run.toolset, parallel, deadlines, run.waiting)
+        run.waiting.add(self._batch)
+        return self._batch
+
     async def _run_tools(self, step: RunTools) -> Step:
-        tools, interruption = self.run.loop.tool_round, self._interruption
-        runner = ToolRunner(
-            self.run, step.turn, lambda: interruption.deadline, self._start_agent, self._lost, self._hooks
-        )
+        tools, batch = self.run.loop.tool_round, self._batch or self._make_batch()
         if self._gate is not None and self._recorded:
             await self._gate.withdraw_refused()
         if not tools.started:
             await self.run.record(entries.ToolsStarted(at=self.run.clock.now(), turn=step.turn))
-        parallel = self.run.loop.definition.tool_config.max_parallel
-        waiting = self.run.waiting
-        batch = ToolBatch(tools.unsettled, runner, parallel, self._deadlines, waiting)
-        waiting.add(batch)
+        batch.start(tools.unsettled)
         latest: Step = step
         try:
             while type(latest) is RunTools:
@@ -288,8 +292,6 @@ class Driver(Generic[T]):
         except BaseException:  # a subagent was handed over, or the journal failed: nothing more may happen
             await batch.stop()
             raise
-        finally:
-            waiting.remove(batch)
         return latest
 
     async def _ask_person(self, step: AwaitApproval) -> Step:

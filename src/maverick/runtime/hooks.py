@@ -189,7 +189,7 @@ class HookChain:
         self, run: Run[Any], planned: PlannedCall, deadline: float | None
     ) -> CallReview | None:
         call, by = planned.call, list[str]()
-        ctx = run.context(run.loop.turn, deadline, planned)
+        ctx = run.context(planned.turn, deadline, planned)
         for hook in self._before_tool:
             ask = Asked(run, hook, "before_tool")
             given = _copy(call)

@@ -91,6 +91,8 @@ class Interruption:
         self._cancels = task.cancelling()
         self._fired = False
         self._signal = signal
+        self.may_come = signal is not None or seconds is not None
+        """Whether the run can be stopped while it waits: it has a time limit or an abort signal."""
         self._left: float | None = seconds
         """The seconds that are left, while the clock stands still."""
         self._deadline: float | None = None
@@ -132,11 +134,6 @@ class Interruption:
         self._idle = idle
         if idle and self._handover is not None and self._handover.handing_over:
             self._was_handed_over()
-
-    @property
-    def may_come(self) -> bool:
-        """Whether the run can be stopped while it waits: it has a time limit or an abort signal."""
-        return self._signal is not None or self.deadline is not None
 
     @property
     def deadline(self) -> float | None:

@@ -53,6 +53,8 @@ class Waiting:
     def __init__(self) -> None:
         self.caller: Waiting | None = None
         """That of the run that called this one as a subagent, and waits with it."""
+        self.has_waited = False
+        """Whether there is time to :meth:`take`."""
         self._open = 0
         self._since = self._untold = 0.0
         self._clocks: list[Clock] = []
@@ -62,6 +64,7 @@ class Waiting:
             self.caller.__enter__()
         self._open += 1
         if self._open == 1:
+            self.has_waited = True
             self._since = time.monotonic()
             for clock in self._clocks:
                 clock.stop_clock()
@@ -81,14 +84,14 @@ class Waiting:
         return self._open > 0
 
     def add(self, clock: Clock) -> None:
-        """Stop a clock while the run waits, until it is removed."""
+        """Stop a clock while the run waits, too."""
         self._clocks.append(clock)
         if self._open:
             clock.stop_clock()
 
-    def remove(self, clock: Clock) -> None:
-        """Leave a clock alone from here on."""
-        self._clocks.remove(clock)
+    def leave_clocks(self) -> None:
+        """Stop none of them any more: the run is over."""
+        self._clocks.clear()
 
     def take(self) -> float:
         """The seconds that the run has waited since this was last asked."""
@@ -96,6 +99,7 @@ class Waiting:
             now = time.monotonic()
             self._untold += now - self._since
             self._since = now
+        self.has_waited = self.is_open
         untold, self._untold = self._untold, 0.0
         return untold
 
@@ -109,15 +113,14 @@ class RunClock:
     clock was set back since the newest time of a resumed run, it begins ``after`` that.
     """
 
-    __slots__ = ("_began", "_begins_at")
+    __slots__ = ("_ahead",)
 
     def __init__(self, after: float = 0.0) -> None:
-        self._begins_at = max(time.time(), after)
-        self._began = time.monotonic()
+        self._ahead = max(time.time(), after) - time.monotonic()
 
     def now(self) -> float:
         """What the clock shows, in seconds since the epoch."""
-        return self._begins_at + (time.monotonic() - self._began)
+        return self._ahead + time.monotonic()
 
 
 class Run(Generic[T]):
@@ -154,6 +157,8 @@ class Run(Generic[T]):
             listener is not log_event for listener in listeners
         )
         self._mapper = EventMapper(loop, start.run_id, start.trace_id, start.agent) if listeners else None
+        self.watched = self._mapper is not None
+        """Whether there are listeners, so that the answer is worth streaming."""
 
     @property
     def ids(self) -> dict[str, Any]:
@@ -183,11 +188,6 @@ class Run(Generic[T]):
             deps=self.deps,
         )
 
-    @property
-    def watched(self) -> bool:
-        """Whether there are listeners, so that the answer is worth streaming."""
-        return self._mapper is not None
-
     async def record(self, entry: Entry) -> Step:
         """Record what happened, tell the listeners, and say what to do next.
 
@@ -197,8 +197,8 @@ class Run(Generic[T]):
         Raises:
             JournalError: It could not be written; nothing that follows from it may be done.
         """
-        if waited := self.waiting.take():
-            entry = replace(entry, waited=waited)
+        if self.waiting.has_waited:
+            entry = replace(entry, waited=self.waiting.take())
         writer, words = self.writer, None
         if writer is not None:
             call = self.loop.step if type(entry) is ModelCalled else None

@@ -123,12 +123,12 @@ class RunBuilder(Struct):
         return self.driver(agent, start, attendance, writer, clock, entries)
 
     async def _subagent(
-        self, parent: Run[Any], planned: PlannedCall, turn: int, *, attendance: Attendance
+        self, parent: Run[Any], planned: PlannedCall, *, attendance: Attendance
     ) -> Driver[Any]:
         """The driver of a subagent's run, new or reopened."""
         definition = parent.toolset.ready[planned.call.tool_name].agent
         assert definition is not None  # noqa: S101 - asked only about tools that are agents
-        run_id = f"{parent.start.run_id}/{turn}/{planned.index}"
+        run_id = f"{parent.start.run_id}/{planned.turn}/{planned.index}"
         inherited = parent.loop.definition.model_config.model or own_model(parent.client) or None
         # A process that was overtaken must not begin a subagent's run, nor take it from the one that continues.
         caller = None if parent.writer is None else parent.writer.lease

@@ -18,6 +18,7 @@ from maverick.providers.deadlines import Deadlines
 from maverick.runtime.interruption import RunParked
 from maverick.runtime.run import Waiting
 from maverick.runtime.tool_runner import ToolRunner
+from maverick.runtime.toolset import Toolset
 
 _GRACE = 0.5
 """Seconds a cancelled tool has to clean up before it is left behind."""
@@ -33,12 +34,12 @@ _UNCERTAIN = "It may or may not have taken effect."
 
 
 class ToolBatch:
-    """The calls of one turn, running."""
+    """The calls of a turn, running; the same object runs one turn of a run after the other."""
 
     def __init__(
         self,
-        calls: Sequence[PlannedCall],
         runner: ToolRunner,
+        toolset: Toolset,
         max_parallel: int,
         deadlines: Deadlines,
         waiting: Waiting,
@@ -47,19 +48,28 @@ class ToolBatch:
         self._deadlines = deadlines
         self._waiting = waiting
         self._runner = runner
+        self._ready = toolset.ready
         self._max_parallel = max_parallel
-        self._calls = calls
-        self._queued = deque(calls)
-        self._running: dict[int, asyncio.Task[None]] = {}
-        self._ending: set[int] = set()
+        self._calls: Sequence[PlannedCall] = ()
+        self._queued: deque[PlannedCall] = deque()
+        self._running: dict[str, asyncio.Task[None]] = {}
+        """By the ids of the calls."""
+        self._ending: set[str] = set()
         """Calls whose time is up, and which may still be at work while they clean up."""
-        self._alone: int | None = None
+        self._alone: str | None = None
         """The sequential call that nothing may run beside."""
         self._finished: deque[ToolFinished] = deque()
+        self._begun = False
+        """Whether a call was started that has not had its first round of the event loop yet."""
         self._waiter: asyncio.Future[None] | None = None
         self._stopping = False
         self._parked: RunParked | RunHandedOverError | None = None
         self._broken: BaseException | None = None
+
+    def start(self, calls: Sequence[PlannedCall]) -> None:
+        """Start the calls of a turn, once those of the turn before have their results."""
+        self._calls = calls
+        self._queued.extend(calls)
         self._start_queued()
 
     async def next(self) -> ToolFinished:
@@ -69,8 +79,13 @@ class ToolBatch:
                 raise self._broken
             if self._parked is not None and not self._running and not self._ending:
                 raise self._parked
-            self._waiter = self._loop.create_future()
-            await self._waiter
+            if self._begun:
+                # A call that waits for nothing has its result before this goes on, in the same round of the event loop.
+                self._begun = False
+                await asyncio.sleep(0)
+            else:
+                self._waiter = self._loop.create_future()
+                await self._waiter
         return self._finished.popleft()
 
     async def stop(self) -> list[ToolFinished]:
@@ -83,7 +98,7 @@ class ToolBatch:
         if running:
             await asyncio.wait(running.values(), timeout=_GRACE)
         # What is being committed is recorded in any case: it must not come after the end of the run.
-        committing = [running[call.index] for call in self._calls if self._is_committing(call, running)]
+        committing = [running[each.call.id] for each in self._calls if self._is_committing(each, running)]
         if committing:
             await asyncio.wait(committing)
         for task in running.values():
@@ -92,7 +107,7 @@ class ToolBatch:
                 _leave_behind(task)
                 _give_up(task)
         for planned in self._calls:
-            if planned.index in running:
+            if planned.call.id in running:
                 self._runner.cut_off(planned)
         return list(self._finished)
 
@@ -106,19 +121,22 @@ class ToolBatch:
         for task in self._running.values():
             self._deadlines.go_on(task)
 
-    def _is_committing(self, planned: PlannedCall, running: Mapping[int, asyncio.Task[None]]) -> bool:
-        task = running.get(planned.index)
+    def _is_committing(self, planned: PlannedCall, running: Mapping[str, asyncio.Task[None]]) -> bool:
+        task = running.get(planned.call.id)
         return task is not None and not task.done() and not self._runner.expire(planned)
 
     def _start_queued(self) -> None:
         while self._queued:
-            sequential = self._runner.is_sequential(self._queued[0])
+            planned = self._queued[0]
+            ready = self._ready.get(planned.call.tool_name)
+            sequential = ready is not None and ready.sequential and not planned.refusal
             if not self._may_start(sequential=sequential):
                 break
-            planned = self._queued.popleft()
+            self._queued.popleft()
             if sequential:
-                self._alone = planned.index
-            self._start(planned)
+                self._alone = planned.call.id
+            # A subagent's own limits say how long it may take.
+            self._start(planned, None if ready is None or ready.agent is not None else ready.timeout)
         if isinstance(self._parked, RunParked) and not self._running and not self._ending:
             # A call before them waits for a person, perhaps for days. They can be asked for again.
             self._finished.extend(self._runner.failed(planned, _HELD_UP) for planned in self._queued)
@@ -131,10 +149,10 @@ class ToolBatch:
             return False
         return len(self._running) < self._max_parallel
 
-    def _start(self, planned: PlannedCall) -> None:
-        seconds = self._runner.timeout(planned)
+    def _start(self, planned: PlannedCall, seconds: float | None) -> None:
+        self._begun = True
         # Not by the loop's own factory: an eager one would run the call before it is known as running.
-        task = self._running[planned.index] = asyncio.Task(self._run_one(planned), loop=self._loop)
+        task = self._running[planned.call.id] = asyncio.Task(self._run_one(planned), loop=self._loop)
         if seconds is not None:
             expire = partial(self._expire, planned, seconds)
             self._deadlines.watch(task, self._loop.time() + seconds, expire)
@@ -148,11 +166,11 @@ class ToolBatch:
         except (RunParked, RunHandedOverError) as parked:
             if not isinstance(self._parked, RunHandedOverError):  # which is for all of the run
                 self._parked = parked
-            del self._running[planned.index]
+            del self._running[planned.call.id]
             self._wake()
             return
         except asyncio.CancelledError:
-            if self._stopping or planned.index not in self._running:
+            if self._stopping or planned.call.id not in self._running:
                 raise
             result = self._runner.failed(planned, f"The tool cancelled itself. {_UNCERTAIN}")
         except BaseException as error:  # noqa: BLE001 - not the tool's: the run itself cannot continue
@@ -160,7 +178,7 @@ class ToolBatch:
             self._queued.clear()
             self._wake()
             return
-        if (task := self._running.pop(planned.index, None)) is not None:
+        if (task := self._running.pop(planned.call.id, None)) is not None:
             self._deadlines.forget(task)
             self._finished.append(result)
             self._wake()
@@ -168,8 +186,8 @@ class ToolBatch:
     def _expire(self, planned: PlannedCall, seconds: float) -> None:
         if not self._runner.expire(planned):
             return
-        task = self._running.pop(planned.index)
-        self._ending.add(planned.index)
+        task = self._running.pop(planned.call.id)
+        self._ending.add(planned.call.id)
         _leave_behind(task)
         task.cancel()
         task.add_done_callback(lambda _: self._end(planned))
@@ -186,8 +204,8 @@ class ToolBatch:
     def _end(self, planned: PlannedCall) -> None:
         """Take a call as ended whose time was up, and which has cleaned up, or had the time for it."""
         self._runner.cut_off(planned)
-        if planned.index in self._ending:
-            self._ending.remove(planned.index)
+        if planned.call.id in self._ending:
+            self._ending.remove(planned.call.id)
             self._wake()
 
     def _wake(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
 from typing import Any, Protocol, TypeAlias
@@ -57,57 +56,42 @@ class AgentDriver(Protocol):
         ...
 
 
-StartAgent: TypeAlias = Callable[[Run[Any], PlannedCall, int], Awaitable[AgentDriver]]
-"""Makes the driver of a subagent from the run that calls it, the call and the turn."""
+StartAgent: TypeAlias = Callable[[Run[Any], PlannedCall], Awaitable[AgentDriver]]
+"""Makes the driver of a subagent from the run that calls it, and the call."""
 
 
 class ToolRunner:
-    """Runs the tool calls of one turn of a run."""
+    """Runs the tool calls of a run; each has an id of its own."""
 
     def __init__(
         self,
         run: Run[Any],
-        turn: int,
         deadline: Callable[[], float | None],
         start_agent: StartAgent,
         lost: Ledger,
         hooks: HookChain | None = None,
     ) -> None:
-        self._recovering = run.loop.tool_round.started
-        """Whether the calls had begun in a process that stopped."""
         self._run = run
-        self._turn = turn
         self._deadline = deadline
         self._start_agent = start_agent
-        self._process = this_process()
-        self._committing: set[int] = set()
-        self._expired: set[int] = set()
-        self._transactions: dict[int, Transaction] = {}
+        self._committing: set[str] = set()
+        self._expired: set[str] = set()
+        self._transactions: dict[str, Transaction] = {}
         self._rolling_back: set[asyncio.Future[None]] = set()
         self._lost = lost
         self._hooks = hooks if hooks is not None and hooks.after_tool else None
 
-    def timeout(self, planned: PlannedCall) -> float | None:
-        """The seconds a call may take; a subagent's own limits say how long it may."""
-        ready = self._run.toolset.ready.get(planned.call.tool_name)
-        return None if ready is None or ready.agent is not None else ready.timeout
-
-    def is_sequential(self, planned: PlannedCall) -> bool:
-        """Whether a call runs alone, in its place in the turn."""
-        ready = self._run.toolset.ready.get(planned.call.tool_name)
-        return ready is not None and ready.sequential and not planned.refusal
-
     def expire(self, planned: PlannedCall) -> bool:
         """Take the time of a call as up; says whether it can still be cut off: not while its effect is committed."""
-        if planned.index in self._committing:
+        if planned.call.id in self._committing:
             return False
-        self._expired.add(planned.index)
+        self._expired.add(planned.call.id)
         return True
 
     def cut_off(self, planned: PlannedCall) -> None:
         """End the transaction of a call that is not waited for any more."""
-        self._expired.add(planned.index)
-        if (transaction := self._transactions.get(planned.index)) is not None:
+        self._expired.add(planned.call.id)
+        if (transaction := self._transactions.get(planned.call.id)) is not None:
             undoing = asyncio.ensure_future(transaction.roll_back())
             self._rolling_back.add(undoing)
             undoing.add_done_callback(self._rolling_back.discard)
@@ -120,12 +104,12 @@ class ToolRunner:
         if planned.refusal:
             outcome = ToolOutcome.UNKNOWN if planned.begun else ToolOutcome.DENIED
             return self._finished(planned, outcome, planned.refusal)
-        if self._recovering and (recovered := await self._recover(planned)) is not None:
+        run = self._run
+        if run.loop.tool_round.reopened and (recovered := await self._recover(planned)) is not None:
             return recovered
-        if self._run.tracer is not None:
-            self._run.tracer.enter(planned, self._run.clock.now())
-        ready = self._run.toolset.ready[planned.call.tool_name]
-        began = time.perf_counter()
+        ready, began = run.toolset.ready[planned.call.tool_name], run.clock.now()
+        if run.tracer is not None:
+            run.tracer.enter(planned, began)
         if ready.agent is not None:
             return await self._run_agent(planned, began)
         if ready.effect is Effect.TRANSACTIONAL:
@@ -134,17 +118,21 @@ class ToolRunner:
 
     def failed(self, planned: PlannedCall, text: str, seconds: float = 0.0) -> ToolFinished:
         """The result of a call that failed after so many seconds."""
-        return self._finished(planned, ToolOutcome.FAILED, text, time.perf_counter() - seconds)
+        return self._finished(planned, ToolOutcome.FAILED, text, self._run.clock.now() - seconds)
 
     async def _attempt(
         self, planned: PlannedCall, ready: ReadyTool, began: float, session: object = None
     ) -> ToolFinished:
         """Run the tool and make a result of what it returns, or raises."""
-        task = asyncio.current_task()
+        task, process = asyncio.current_task(), this_process()
         assert task is not None  # noqa: S101 - a batch runs each call in a task
         watchdog.enter(task, planned.call, self._run)
         try:
-            result = await self._call(planned, ready, session)
+            value = await self._execute(planned, ready, session)
+            if type(value) is str or type(value) is int:  # nearly always
+                result = CallResult(ToolOutcome.FINISHED, cap(str(value), ready.max_output))
+            else:
+                result = await _result_of(value, ready)
         except asyncio.CancelledError:
             raise
         except MaverickError as error:
@@ -155,29 +143,18 @@ class ToolRunner:
             log_failure(logging.WARNING, "tool_failed", error, fields)
         finally:
             watchdog.leave(task)
-        end_if_forked(self._process)
+        end_if_forked(process)
         if self._hooks is not None:
             result = await self._reviewed(planned, ready, result, session)
         return self._settled(planned, ready, result, began)
 
-    async def _call(self, planned: PlannedCall, ready: ReadyTool, session: object) -> CallResult:
+    def _execute(self, planned: PlannedCall, ready: ReadyTool, session: object) -> Awaitable[Any]:
         arguments = planned.call.arguments
         if not ready.validates:  # what a tool does to its arguments must not change what the model said
             arguments = deepcopy(arguments)
         if ready.takes_context:
-            value = await ready.execute(arguments, self._context(planned, ready, session))
-        else:
-            value = await ready.execute(arguments)
-        outcome, data = ToolOutcome.FINISHED, None
-        if type(value) is not str and isinstance(value, StructuredResult):
-            outcome = ToolOutcome.FAILED if value.is_error else ToolOutcome.FINISHED
-            data, value = value.data, value.parts or value.text
-        if ready.untrusted:
-            value = with_texts(value)
-        if (found := parts_of_result(value, ready.max_output)) is not None:
-            content, parts = found
-            return CallResult(outcome, content, data, parts)
-        return CallResult(outcome, await render(value, ready.max_output), data)
+            return ready.execute(arguments, self._context(planned, ready, session))
+        return ready.execute(arguments)
 
     def _settled(
         self, planned: PlannedCall, ready: ReadyTool, result: CallResult, began: float | None = None
@@ -208,7 +185,7 @@ class ToolRunner:
             opened = writer.transaction()
         except JournalError as error:
             return self._finished(planned, ToolOutcome.FAILED, str(error))
-        self._transactions[planned.index] = opened
+        self._transactions[planned.call.id] = opened
         committed = False
         try:
             async with opened as transaction:
@@ -216,13 +193,13 @@ class ToolRunner:
                 if transaction.escaped:
                     finished = self._finished(planned, ToolOutcome.UNKNOWN, _ESCAPED, began)
                 # A call that was cut off has its result already, however late and well it ends.
-                elif planned.index in self._expired:
+                elif planned.call.id in self._expired:
                     pass
                 elif transaction.lost is not None:
                     # Not the tool's failure: it runs again when the run is resumed.
                     raise transaction.lost
                 elif finished.outcome is ToolOutcome.FINISHED:
-                    self._committing.add(planned.index)
+                    self._committing.add(planned.call.id)
                     await writer.commit(transaction, finished)
                     committed = True
         except asyncio.CancelledError:
@@ -231,7 +208,8 @@ class ToolRunner:
         except ToolError as error:  # the database has undone what the tool did
             finished = self._finished(planned, ToolOutcome.FAILED, str(error), began)
         finally:
-            del self._transactions[planned.index]
+            del self._transactions[planned.call.id]
+            self._committing.discard(planned.call.id)
         return finished
 
     async def _recover(self, planned: PlannedCall) -> ToolFinished | None:
@@ -266,7 +244,7 @@ class ToolRunner:
 
     async def _run_agent(self, planned: PlannedCall, began: float) -> ToolFinished:
         try:
-            child = await self._start_agent(self._run, planned, self._turn)
+            child = await self._start_agent(self._run, planned)
         except InvalidInputError as error:
             return self._finished(planned, ToolOutcome.FAILED, str(error), began)
         child.run.waiting.caller = self._run.waiting
@@ -293,7 +271,7 @@ class ToolRunner:
 
     def _explained(self, error: BaseException, ready: ReadyTool) -> str:
         """An error of a tool in its own words; and what to do about it, where it is a typical mistake."""
-        trace = error.__traceback__ and error.__traceback__.tb_next  # the first frame is that of the call
+        trace = error.__traceback__  # its first frame is that of the call
         if (
             isinstance(error, TypeError)
             and trace is not None
@@ -319,21 +297,36 @@ class ToolRunner:
         data: dict[str, Any] | None = None,
         parts: tuple[Part, ...] = (),
     ) -> ToolFinished:
+        now = self._run.clock.now()
         return ToolFinished(
-            at=self._run.clock.now(),
+            at=now,
             index=planned.index,
             outcome=outcome,
             content=content,
             parts=parts,
             data=data,
-            duration_ms=0 if began is None else round((time.perf_counter() - began) * 1000),
+            duration_ms=0 if began is None else round((now - began) * 1000),
         )
 
     def _context(self, planned: PlannedCall, ready: ReadyTool, session: object = None) -> ToolContext[Any]:
         of_run = self._deadline()
         deadline = asyncio.get_running_loop().time() + ready.timeout
         deadline = deadline if of_run is None else min(deadline, of_run)
-        return self._run.context(self._turn, deadline, planned, session)
+        return self._run.context(planned.turn, deadline, planned, session)
+
+
+async def _result_of(value: object, ready: ReadyTool) -> CallResult:
+    """The result that a value of a tool makes."""
+    outcome, data = ToolOutcome.FINISHED, None
+    if isinstance(value, StructuredResult):
+        outcome = ToolOutcome.FAILED if value.is_error else ToolOutcome.FINISHED
+        data, value = value.data, value.parts or value.text
+    if ready.untrusted:
+        value = with_texts(value)
+    if (found := parts_of_result(value, ready.max_output)) is not None:
+        content, parts = found
+        return CallResult(outcome, content, data, parts)
+    return CallResult(outcome, await render(value, ready.max_output), data)
 
 
 def _marked_answer(name: str, result: AgentResult[Any], text: str) -> str:
