@@ -167,8 +167,16 @@ def shared_server() -> Iterator[str]:
 
 
 def _answers(port: int) -> bool:
+    """Whether a server serves, which it does only a while after it listens."""
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        if probe.connect_ex(("127.0.0.1", port)) != 0:
+            return False
+    asked = subprocess.run(  # noqa: S603 - our own command
+        [temporal_program(), "operator", "cluster", "health", "--address", f"127.0.0.1:{port}"],
+        check=False,
+        capture_output=True,
+    )
+    return asked.returncode == 0
 
 
 def _free_port() -> int:

@@ -212,8 +212,10 @@ ALL = (HARMLESS, IDS, JARGON, CODE, EMOJI, CLAIMS, IN_OTHER_WORDS, UNUSUAL, IN_O
 
 SAID = ("hello", "delete milk", "yes delete", "add fly to the moon", "show my list", "yes", "yes delete all")
 
-UNSEEN = "I haven't looked at your list or changed it just now."
-"""Ends a reply in which a model may have claimed something."""
+UNSEEN = "(Your list was not read or changed.)"
+"""Ends a reply that no tool stands behind."""
+NOTHING_DONE = f"Could you provide more details about what you would like me to do? {UNSEEN}"
+"""Is told in place of a claim that no tool stands behind."""
 
 _NEVER = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}|\b(?:task|conversation)?[ _]?id\b\W{0,2}(?:is )?\w*\d|#\d|task_|\bTask \d"
@@ -228,7 +230,7 @@ _CLAIM = re.compile(
     re.IGNORECASE,
 )
 _OURS = (
-    "I haven't looked at your list or changed it just now. Could you provide more details about what you would like me to do?",
+    NOTHING_DONE,
     UNSEEN,
     "I'm having a bit of trouble right now. Please try again.",
     "That's more than I can do in one go. Could you ask me for fewer things at once?",
@@ -318,7 +320,7 @@ class _Told:
 def _read(words: str) -> _Told:
     """What the lines of a reply say of the tasks; a line that says something of them in other words fails."""
     told = _Told()
-    for line in words.split("\n"):
+    for line in re.sub(r"\n\n(?=.*\Z)", "\n", words).split("\n"):  # the disclaimer is a paragraph
         if found := re.fullmatch(r"Got it! Added (.+) to your list\. Anything else\?", line):
             more = re.search(r" and (\d+) more$", found[1])
             told.added += len(re.findall(r"'[^']+'", found[1])) + (int(more[1]) if more else 0)

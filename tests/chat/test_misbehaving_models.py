@@ -16,7 +16,7 @@ from chat.misbehaviour import SAID, TITLES, Stored, assert_obeys
 from chat.parlour import Parlour
 from maverick import tool
 from maverick.chat import AgentResult, AgentRunner, Database
-from maverick.chat.phrases import ONE_AT_A_TIME, TROUBLE, UNSEEN
+from maverick.chat.phrases import ONE_AT_A_TIME, TROUBLE, UNSEEN, unbacked
 from maverick.exceptions import ToolError
 from maverick.loop import RunConfig
 from maverick.loop.events import ContentChunk
@@ -100,7 +100,7 @@ async def test_a_model_that_claims_something_without_a_tool_is_not_believed(data
     for claim in misbehaviour.CLAIMS:
         result = await parlour.runner.run(parlour.context(), "do it")
 
-        assert result.response.startswith("I haven't looked at your list or changed it just now."), claim
+        assert result.response == misbehaviour.NOTHING_DONE, claim
         assert (result.success, result.error) == (False, result.response), claim
     await parlour.aclose()
 
@@ -131,7 +131,7 @@ async def test_what_a_model_says_about_a_users_own_task_without_a_tool_is_not_be
             await parlour.say("the report can go")
         result = await parlour.say(message)
 
-        assert result.response.startswith("I haven't looked at your list or changed it just now."), message
+        assert result.response == misbehaviour.NOTHING_DONE, message
     await parlour.aclose()
 
 
@@ -189,7 +189,7 @@ async def test_what_tasks_are_about_may_be_talked_about(message: str, words: str
     result = await parlour.say(message)
     await parlour.aclose()
 
-    assert result.response == words
+    assert result.response == (words if acts else unbacked(words))
 
 
 @pytest.mark.requirement("CHAT-TRUTH")
@@ -238,7 +238,7 @@ async def test_what_is_neither_talk_nor_a_question_is_not_said_to_be_done(
     result = await parlour.say(message)
     await parlour.aclose()
 
-    assert result.response.startswith("I haven't looked at your list or changed it just now.")
+    assert result.response == misbehaviour.NOTHING_DONE
 
 
 @pytest.mark.requirement("CHAT-TRUTH")
@@ -268,7 +268,7 @@ async def test_what_may_be_a_claim_is_followed_by_what_is_true(
     result = await heard(parlour.runner, parlour.context(), message)
     await parlour.aclose()
 
-    assert result.response == f"{claim}\n{misbehaviour.UNSEEN}"
+    assert result.response == unbacked(claim)
     assert (result.success, result.error) == (True, None)
 
 
@@ -306,7 +306,7 @@ async def test_a_model_may_talk_about_what_is_no_task(database: Database) -> Non
     parlour.add("write the report")
 
     for message in ("tell me something about Rome", "where is Rome?", "I love Rome", "that's great", "go on"):
-        assert (await parlour.say(message)).response == words
+        assert (await parlour.say(message)).response == unbacked(words)
     await parlour.aclose()
 
 
@@ -370,7 +370,7 @@ async def test_a_number_may_answer_a_question(fact: str, database: Database) -> 
     result = await parlour.say("how much is that, and who wrote Hamlet?")
     await parlour.aclose()
 
-    assert (result.success, result.response) == (True, fact)
+    assert (result.success, result.response) == (True, unbacked(fact))
 
 
 @pytest.mark.requirement("CHAT-TRUTH")
@@ -502,22 +502,50 @@ async def test_neither_consent_nor_a_question_takes_for_done_what_no_tool_did(
     ("message", "words"),
     [
         ("add it", "What shall I call it?"),
-        ("hello?", "Hello! I'm listening."),
-        ("can you order a pizza for me?", "I'm afraid I can't order food."),
-        ("how do I undo things?", "Just say 'undo' and I'll take back the last change."),
-        ("hello", "<think>A greeting.</think>Hello!"),
-        ("are you human?", "No, I'm an AI assistant."),
-        ("who went to the moon?", "NASA sent the first people there."),
-        ("can you set alarms?", "I can't set alarms."),
+        ("move that one", "Sure, which one do you mean? And to which day?"),
+        ("hello", "<think>A greeting.</think>Hello! How can I help you today?"),
+        ("thanks!", "You're welcome! Have a lovely day."),
     ],
 )
-async def test_what_claims_nothing_is_told_as_it_is(message: str, words: str, database: Database) -> None:
+async def test_courtesies_and_questions_for_a_detail_claim_nothing(
+    message: str, words: str, database: Database
+) -> None:
     parlour = Parlour(database, client=ScriptedClient([reply(words)]))
 
     result = await parlour.say(message)
     await parlour.aclose()
 
     assert (result.success, result.response) == (True, words.rpartition("</think>")[2])
+
+
+@pytest.mark.requirement("CHAT-TRUTH", "004-G-FRIENDLY")
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("hello?", "Hello! I'm listening."),
+        ("can you order a pizza for me?", "I'm afraid I can't order food. Text is all I know."),
+        ("how do I undo things?", "Just say 'undo' and I'll take back the last change."),
+        ("are you human?", "No, I'm an AI assistant."),
+        ("who went to the moon?", "NASA sent the first people there."),
+        ("can you set alarms?", "I can't set alarms."),
+        ("whats 17 x 24", "408."),
+        ("350 f in celsius", "About 177 °C."),
+        ("never mind, figured it out", "Great, glad you sorted it out."),
+        ("when was the Eiffel Tower finished?", "It was completed in March 1889."),
+        ("how's it looking?", "Pretty packed, I won't lie."),
+        ("who hasn't replied?", "Just Kevin. It's always Kevin."),
+        ("thanks!", "It's official."),
+    ],
+)
+async def test_a_reply_that_no_tool_stands_behind_keeps_its_words_and_says_so(
+    message: str, words: str, database: Database
+) -> None:
+    parlour = Parlour(database, client=ScriptedClient([reply(words)]))
+
+    result = await parlour.say(message)
+    await parlour.aclose()
+
+    assert (result.success, result.response) == (True, unbacked(words))
 
 
 @pytest.mark.requirement("CHAT-TRUTH")
@@ -710,3 +738,26 @@ async def test_an_id_is_not_told_even_if_it_is_asked_for(told: str, database: Da
     await parlour.aclose()
 
     assert told not in result.response
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+async def test_a_model_does_not_see_what_was_added_to_its_words_and_cannot_say_it_twice(
+    database: Database,
+) -> None:
+    asked: list[Request] = []
+
+    def script(request: Request) -> Any:
+        asked.append(request)
+        return reply("Rome lies on the Tiber." if len(asked) == 1 else f"Paris does not. {UNSEEN}")
+
+    parlour = Parlour(database, client=ScriptedClient(script))
+
+    first = await parlour.say("where is Rome?")
+    second = await parlour.say("and Paris?")
+    await parlour.aclose()
+
+    assert (first.response, second.response) == (
+        unbacked("Rome lies on the Tiber."),
+        unbacked("Paris does not."),
+    )
+    assert [message.content for message in asked[1].messages][1] == "Rome lies on the Tiber."

@@ -16,6 +16,7 @@ import pytest
 from canary import CANARY, lookout
 from cli.command import PATIENCE, environment, run
 from cli.folder import Folder
+from maverick.chat.phrases import UNSEEN, unbacked
 from scripts import run_python
 from warm_start import Maverick
 from wire.claude_server import HELLO, ClaudeServer
@@ -148,7 +149,7 @@ def test_with_a_key_it_talks_to_claude(folder: Folder, server: ClaudeServer) -> 
     done = folder.main("chat", said="good evening\nhow are you?\n")
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [SPOKEN, SPOKEN]
+    assert done.stdout.splitlines() == [SPOKEN, "", UNSEEN] * 2
     assert "claude:claude-sonnet-5-5" in done.stderr
     assert CANARY not in done.stdout + done.stderr
     first, second = (received.body for received in server.received)
@@ -162,7 +163,7 @@ def test_a_key_in_a_settings_file_goes_to_its_provider(folder: Folder, server: C
 
     done = folder.main("chat", said="hello\n")
 
-    assert done.stdout == f"{SPOKEN}\n", done.stderr
+    assert done.stdout == f"{unbacked(SPOKEN)}\n", done.stderr
     assert server.received[0].headers["x-api-key"] == CANARY
     assert server.received[0].body["model"] == "claude-mine"
 
@@ -266,7 +267,7 @@ def test_a_budget_for_thinking_leaves_room_for_the_words(
 
     done = folder.main("chat", said="hello\n")
 
-    assert done.stdout == f"{SPOKEN}\n", done.stderr
+    assert done.stdout == f"{unbacked(SPOKEN)}\n", done.stderr
     assert server.received[0].body["max_tokens"] == room
     assert server.received[0].body["thinking"] == {"type": "enabled", "budget_tokens": budget}
 
@@ -380,7 +381,10 @@ async def test_ctrl_c_ends_it_with_130_and_keeps_what_was_said(tmp_path: Path) -
         said, remarks = await asyncio.to_thread(process.communicate, timeout=PATIENCE)
 
     assert process.returncode == 130
-    assert said.decode() in ("", f"{SPOKEN[0]}…\n")  # what had come by then, and a chat may say
+    assert said.decode() in (
+        "",
+        f"{unbacked(SPOKEN[0] + '…')}\n",
+    )  # what had come by then, and a chat may say
     assert b"(stopped)" in remarks
     assert b"Traceback" not in remarks
 

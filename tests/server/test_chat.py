@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from leaping_clock import LeapingClock
-from maverick.chat.phrases import OUT_OF_TIME
+from maverick.chat.phrases import OUT_OF_TIME, unbacked
 from maverick.loop import RunConfig
 from maverick.model import Request, Usage
 from maverick.providers.scripted import TurnLike
@@ -69,12 +69,12 @@ async def test_the_second_of_two_writers_is_refused_and_history_never_forks(tmp_
         kept = await ana.get(f"/api/conversations/{conversation}")
 
     assert (second.status, second.code) == (409, "busy")
-    assert first.result()["response"] == "one two"
+    assert first.result()["response"] == unbacked("one two")
     assert [message["content"] for message in kept["messages"]] == [
         "hello",
-        "one two",
+        unbacked("one two"),
         "hello again",
-        "one two",
+        unbacked("one two"),
     ]
 
 

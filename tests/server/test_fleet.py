@@ -19,6 +19,7 @@ from canary import CANARY, lookout
 from cli.command import environment
 from maverick import AgentDefinition, AgentExecutor
 from maverick.chat import AgentRunner, Database, MCPToolServer
+from maverick.chat.phrases import unbacked
 from maverick.fleet import Fleet
 from maverick.fleet.store import FleetStore
 from maverick.fleet.worker import Worker
@@ -169,10 +170,10 @@ async def test_an_answer_goes_on_at_another_server_where_the_first_one_stopped(f
         left = await rest(ana, seen)
 
     assert "start" not in [event.name for event in left]
-    assert shown([*seen, *left]) == "".join(LINES)
-    assert (left[-1].data["status"], left[-1].data["response"]) == ("complete", "".join(LINES))
+    assert shown([*seen, *left]) == unbacked("".join(LINES))
+    assert (left[-1].data["status"], left[-1].data["response"]) == ("complete", unbacked("".join(LINES)))
     conversation = await ana.get(f"/api/conversations/{seen[0].data['conversation_id']}")
-    assert [message["content"] for message in conversation["messages"]] == ["hello", "".join(LINES)]
+    assert [message["content"] for message in conversation["messages"]] == ["hello", unbacked("".join(LINES))]
 
 
 @pytest.mark.requirement("SERVER-FLEET", "SERVER-STOP")
@@ -193,7 +194,7 @@ async def test_an_answer_of_a_worker_is_stopped_at_any_server_also_before_it_has
         again = ana.follow("and now?", seen[0].data["conversation_id"])
         accepted = await anext(again)
 
-    said = "".join(LINES[:2]).rstrip() if begun else ""
+    said = unbacked("".join(LINES[:2]).rstrip()) if begun else ""
     assert (stopped["status"], stopped["response"]) == ("stopped", said)
     assert left[-1].data == stopped.body
     assert accepted.name == "start"
@@ -325,5 +326,5 @@ async def test_an_answer_whose_worker_and_server_are_killed_is_there_once_and_so
         conversation = await second.get(f"/api/conversations/{seen[0].data['conversation_id']}")
 
     assert model.asked == 2
-    assert shown([*seen, *left]) == "".join(LINES)
-    assert [message["content"] for message in conversation["messages"]] == ["hello", "".join(LINES)]
+    assert shown([*seen, *left]) == unbacked("".join(LINES))
+    assert [message["content"] for message in conversation["messages"]] == ["hello", unbacked("".join(LINES))]

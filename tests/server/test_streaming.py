@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from maverick.chat.phrases import unbacked
 from maverick.exceptions import StreamingError
 from maverick.journal import SqliteJournal
 from maverick.model import Request, Response, StreamItem
@@ -75,7 +76,7 @@ async def test_a_client_that_comes_back_mid_stream_misses_nothing_and_sees_nothi
 
     everything = [*before, *after]
     assert [event.id for event in everything] == list(range(1, 7))
-    assert words(everything) == "".join(LINES)
+    assert words(everything) == unbacked("".join(LINES))
 
 
 @pytest.mark.requirement("SERVER-STREAM")
@@ -93,7 +94,7 @@ async def test_any_number_of_readers_see_the_same(tmp_path: Path) -> None:
         await asking
 
     assert seen[0] == seen[1] == seen[2]
-    assert words(seen[0]) == "".join(LINES[:2]).strip()
+    assert words(seen[0]) == unbacked("".join(LINES[:2]).strip())
 
 
 @pytest.mark.requirement("SERVER-STREAM")
@@ -145,7 +146,7 @@ async def test_leaving_the_stream_does_not_stop_the_answer(tmp_path: Path) -> No
 
         answer = await ana.get(f"/api/runs/{started.data['run_id']}")
 
-    assert (answer["status"], answer["response"]) == ("complete", "".join(LINES[:2]).strip())
+    assert (answer["status"], answer["response"]) == ("complete", unbacked("".join(LINES[:2]).strip()))
 
 
 @pytest.mark.requirement("SERVER-STOP")
@@ -161,7 +162,7 @@ async def test_an_answer_that_is_stopped_keeps_what_there_is_of_it(tmp_path: Pat
                 stopped = await ana.post(f"/api/runs/{events[0].data['run_id']}/stop")
         conversation = await ana.get(f"/api/conversations/{stopped['conversation_id']}")
 
-    assert (stopped["status"], stopped["response"]) == ("stopped", "".join(LINES[:2]).strip())
+    assert (stopped["status"], stopped["response"]) == ("stopped", unbacked("".join(LINES[:2]).strip()))
     assert events[-1].data == stopped.body
     assert [message["content"] for message in conversation["messages"]] == ["hello", stopped["response"]]
     assert conversation["running"] is None
@@ -281,7 +282,7 @@ async def test_an_answer_whose_run_somebody_else_has_claimed_is_given_once(tmp_p
     ids = [event.id or 0 for event in events]
     assert (kept.user_id, ids) == ("user_ana", sorted(set(ids)))
     assert [event.name for event in events].count("start") == 2
-    assert [said["content"] for said in conversation["messages"]] == ["hello", "".join(LINES)]
+    assert [said["content"] for said in conversation["messages"]] == ["hello", unbacked("".join(LINES))]
 
 
 @pytest.mark.requirement("SERVER-LIMITS")

@@ -13,6 +13,7 @@ import pytest
 
 from maverick.chat import Database
 from maverick.chat.migrations import migrate
+from maverick.chat.phrases import unbacked
 from maverick.server.answer import AnswerBody, AnswerJob, AnswerStatus, Question, Reply
 from maverick.server.answer_store import later_event
 from maverick.server.errors import RequestRefusedError
@@ -77,7 +78,7 @@ async def test_an_answer_can_be_stopped_at_another_server_than_the_one_that_make
     stopped = await pair.elsewhere.post(f"/api/runs/{pair.run_id}/stop")
 
     events = await pair.answer
-    assert (stopped["status"], stopped["response"]) == ("stopped", "".join(LINES[:2]).strip())
+    assert (stopped["status"], stopped["response"]) == ("stopped", unbacked("".join(LINES[:2]).strip()))
     assert events[-1].data == stopped.body
 
 
@@ -106,7 +107,7 @@ async def test_an_answer_that_another_server_makes_is_given_once_it_is_over(pair
 
     answer = await asking
 
-    assert (answer["status"], answer["response"]) == ("complete", "".join(LINES))
+    assert (answer["status"], answer["response"]) == ("complete", unbacked("".join(LINES)))
 
 
 @pytest.mark.requirement("SERVER-STREAM")

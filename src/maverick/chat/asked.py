@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
-from maverick.chat.claims import SMALL_WORDS, Expected, is_courtesy, is_english, tells_event
+from maverick.chat.claims import SMALL_WORDS, is_courtesy, is_english
 from maverick.chat.matching import KNOWN_TASKS, meaningful, plain_word
 from maverick.chat.offline import Kind, Meaning, meaning_of
 from maverick.chat.offline.grammar import is_question
@@ -19,6 +19,12 @@ from maverick.model import Message, Role
 
 _ALIKE = 3
 """Words that are taken for each other have so many letters at their head in common."""
+_UNMARKED = re.compile(r"\b(what|who|where|how|when|that|here)s\b")
+"""Words that are typed without their apostrophe."""
+_ASKED_LAST = re.compile(
+    r"[.!,;:] *(?:how|what|what's|who|why|where|when|which)\b[^.!]*$|^(?:[\d.,%$€£ ]+(?:[-+*/x×÷^=]|in|to|of|split|times)\b|.*\bideas?\W*$)"
+)
+"""A question after what it is about, or a sum without a question."""
 _FOR_WORDS = re.compile(
     r"(?:please |can you |could you |would you |just )*(?:tell|say something|explain|describe|summari[sz]e|translate|write|draft|sing|recommend|suggest"
     r"|compare|define|spell|calculate|convert|imagine|help|teach|give me|plan an?|let's (?:plan|talk|think|chat))\b"
@@ -32,7 +38,7 @@ _OF_SELF = re.compile(
 )
 _REMARK = re.compile(
     r"(?!.*\b(?:please|instead|go$|off|out of|any ?more|rid|need|too(?: please)?$|want|list|tasks?)\b)"
-    r"(?:(?:i|i'm|i've|i'd|we|we're|we've|my|our|it|it's|this|he|she|they|today|you're|you are)\b|(?:the )?\w+ (?:is|was|are|were)\b"
+    r"(?:(?:i|i'm|im|i've|i'd|we|we're|we've|my|our|your|it|it's|this|those|he|she|they|today|you're|you are)\b|(?:the )?\w+ (?:is|was|are|were)\b"
     r"|(?:that's|that makes|go on|another one|one more|tell me|keep going|wow|cool|nice|lol|ha+|guess what|never ?mind|wait)\b|(?:and|more)\W*$)"
 )
 _FONDNESS = re.compile(
@@ -55,28 +61,7 @@ _OF_LIST = re.compile(
     r"|\bstill (?:there|open|on)\b|\bon it\W*$|^to do\b|\bwhat should i do\b|\w too(?: please)?\W*$"
 )
 """Says of a question that it is about the list."""
-_STATE = re.compile(
-    r"gone|done|deleted|removed|added|saved|there|in|off|away|left|open|late|due|overdue|finished|completed?|high|low|urgent|important|priority"
-    r"|both|all|everything|rid|today|tonight|tomorrow|yesterday|plan|plans|week|busy|free|right|first|last|next|now|then|still|already|more|anything"
-    r"|go|through|really|correct|day|list|task|tasks|\w+day|one's|ones|new|old|two|three|four|five|six|am|was|i'm|it's|so|no|what's"
-    r"|number|total|count|many|notes?|descriptions?|oldest|newest|longest|latest|comes?|after|before|added|adds|dates?|only|get|back|later"
-    r"|happens?|say|said|far|doing|wrote|down|remember|relax|forgot|forget|have|had|wasn't|isn't"
-)
-"""A word for what was done, or how things stand."""
-_BARE_QUESTION = re.compile(
-    r"(?:(?:and|so|but|what about|how about) )*(?:the |my )?\w+(?: \w+)?(?: too| as well| also)?\W*\?"
-)
-"""A question without a verb, such as "and the bread?"."""
-_WISHES = re.compile(
-    r"(?:have an?|thank|thanks|happy|merry|talk to you|sorry|test|boring|lol|haha|ugh|nope|i need a (?:break|rest|hug))\b"
-)
-_OF_YOU = re.compile(
-    r"(?:are|do|can) you (?!sure|done|finished)|seriously\b|what (?:day|time|date) is it\b|what else\b|what(?:'s| is) (?:it|this|that)\W*$"
-)
 _IN_GENERAL = re.compile(r"how (?:do|to|can)\b|what(?:'s| is) (?:the best|a)\b")
-_OF_LANGUAGE = re.compile(
-    r"\b(?:translat\w+|say|speak|in (?:\w+ish|\w+ese|french|german|greek|italian|latin|russian))\b"
-)
 _BESIDE = re.compile(
     r"(?:[.!?;,]\s*|\s)(?:(?:and|also|plus|btw|by the way|oh)\b[, ]*)*"
     r"((?:what|what's|who|who's|why|how|where|where's|which|is|are|does|tell me|explain)\b[^.!?]*)[.!?\s]*$"
@@ -116,7 +101,7 @@ class Asked:
 
     def __init__(self, said: str, history: Sequence[Message], tasks: Sequence[Task]) -> None:
         self._said = said
-        self._plain = normalized(said).casefold().replace("’", "'").strip()
+        self._plain = _UNMARKED.sub(r"\1's", normalized(said).casefold().replace("’", "'").strip())
         self._history = history
         self._tasks = [task for task in tasks if not task.completed]
         self._all = tasks
@@ -127,9 +112,9 @@ class Asked:
         if self._is_request:
             return not _FOR_WORDS.match(self._plain)
         is_short = len(self._plain.split()) < _SHORT and self._meaning.kind not in _SMALL_TALK
-        return bool(is_short and _CONSENT.match(self._plain)) or (
-            self.expected is Expected.ACTION and self.names_task(self._said)
-        )
+        is_consent = bool(is_short and _CONSENT.match(self._plain))
+        wants_words = self.is_of_world or self._is_remark or self.is_courtesy
+        return is_consent or (not wants_words and self.names_task(self._said))
 
     @cached_property
     def changes(self) -> bool:
@@ -173,31 +158,29 @@ class Asked:
         return any(task.due_date for task in self._tasks)
 
     @cached_property
-    def expected(self) -> Expected:
-        """What an answer without a tool call may tell."""
-        is_no_question = _NO_QUESTION.match(self._plain) is not None
-        if _FOR_WORDS.match(self._plain) and not is_no_question:
-            return Expected.ANYTHING
-        names = bool(self._title_words(self._said))
-        if is_question(self._said) and not is_no_question and not _OF_SELF.match(self._plain):
-            if not is_english(self._said):
-                return Expected.ACTION
-            return Expected.TALK if names else Expected.ANYTHING
-        is_small_talk = is_courtesy(self._plain) or is_no_question or self._meaning.kind in _SMALL_TALK
-        is_remark = (_FONDNESS if names else _REMARK).match(self._plain) and not self._is_request
-        return Expected.TALK if is_remark or (is_small_talk and not names) else Expected.ACTION
+    def is_of_world(self) -> bool:
+        """Whether it asks for words, or about something that is not the list."""
+        if _NO_QUESTION.match(self._plain):
+            return False
+        if _FOR_WORDS.match(self._plain) or _ASKED_LAST.search(self._plain):
+            return True
+        return is_question(self._plain) and not _OF_SELF.match(self._plain) and is_english(self._said)
 
     @cached_property
-    def is_of_language(self) -> bool:
-        """Whether it asks for words in another language."""
-        return self.expected is Expected.ANYTHING and _OF_LANGUAGE.search(self._plain) is not None
+    def is_talk(self) -> bool:
+        """Whether it wants no more than words: a question about the world, or a remark."""
+        return (self.is_of_world or self._is_remark) and not self.needs_list
 
     @cached_property
-    def is_silent_on_tasks(self) -> bool:
-        """Whether nothing in it explains that an answer names a task."""
-        if self.expected is Expected.TALK:
-            return not self._title_words(self._said)
-        return self.expected is Expected.ACTION
+    def may_be_told_numbers(self) -> bool:
+        """Whether a number by itself may answer it."""
+        is_sum = any(map(str.isdigit, self._said)) and not self.needs_tool
+        return self.is_talk or is_sum or bool(self.beside) or self.wants_invention
+
+    @cached_property
+    def is_courtesy(self) -> bool:
+        """Whether it is only a greeting, thanks or a goodbye."""
+        return is_courtesy(self._plain) or self._meaning.kind in (Kind.GREETING, Kind.THANKS, Kind.GOODBYE)
 
     def names_task(self, text: str) -> bool:
         """Whether a text names an open task, and it is clear which."""
@@ -211,27 +194,7 @@ class Asked:
         """Whether any answer, even "yes", tells something of the list, or may, in another language."""
         is_of_list = _OF_LIST.search(self._plain) and not _IN_GENERAL.match(self._plain)
         is_of_tasks = self.needs_tool or is_of_list or _OF_SELF.match(self._plain)
-        return bool(is_of_tasks) or (self.expected is Expected.ACTION and not is_english(self._said))
-
-    @cached_property
-    def may_be_agreed_to(self) -> bool:
-        """Whether a few words in answer to it say that something was done, or how things stand."""
-        kinds = (*_SMALL_TALK, Kind.DECLINED)
-        is_talk = self._meaning.kind in kinds or is_courtesy(self._plain) or _WISHES.match(self._plain)
-        return self.expected is Expected.ACTION and not is_talk
-
-    @cached_property
-    def is_of_state(self) -> bool:
-        """Whether it asks for nothing in the world, and so for what was done, or how things stand: "so it's gone?"."""
-        is_of_others = any(
-            each.match(self._plain.removeprefix("is it")) for each in (_FOR_WORDS, _NO_QUESTION, _OF_YOU)
-        )
-        if is_of_others or self._meaning.kind in (Kind.GREETING, Kind.HELP) or not is_question(self._said):
-            return False
-        if _BARE_QUESTION.fullmatch(self._plain):
-            return True
-        words = {*re.findall(r"[\w']+", re.sub(r"\bnumber \d+", "number", self._plain))} - SMALL_WORDS
-        return all(_STATE.fullmatch(word) or _singular(word) in self._subjects for word in words)
+        return bool(is_of_tasks) or not (is_english(self._said) or self.is_courtesy)
 
     @cached_property
     def beside(self) -> set[str]:
@@ -240,7 +203,7 @@ class Asked:
         if found is None:
             return set()
         other = Asked(found[1], (), self._all)
-        is_of_world = other.expected is Expected.ANYTHING and not other.is_about_tasks
+        is_of_world = other.is_of_world and not other.is_about_tasks
         return {*meaningful(found[1])} - self._subjects - SMALL_WORDS if is_of_world else set()
 
     @cached_property
@@ -248,25 +211,13 @@ class Asked:
         """Whether it asks for something of the tasks or names one, or may, in another language."""
         return self.needs_list or self.names_task(self._said)
 
-    def mentions_task(self, sentence: str) -> bool:
-        """Whether a sentence has words of a task's title."""
-        return bool(self._title_words(sentence))
-
-    def may_report_task(self, sentence: str) -> bool:
-        """Whether a sentence may tell something of a task, which this message does not explain."""
-        words = self._title_words(sentence)
-        is_new = bool(words) and words.isdisjoint(self._title_words(self._said))
-        if self.expected is Expected.ANYTHING:
-            return is_new and (tells_event(sentence) or self._has_title(sentence))
-        is_event = self.expected is Expected.ACTION or tells_event(sentence)
-        return is_new or (is_event and bool(words))
+    def mentions_task(self, sentence: str, *, only_new: bool = False) -> bool:
+        """Whether a sentence has words of a task's title, perhaps only those that the message does not have."""
+        found = self._title_words(sentence)
+        return bool(found - self._title_words(self._said) if only_new else found)
 
     def _title_words(self, text: str) -> set[str]:
         return {_singular(word) for word in text.split()} & self._subjects
-
-    def _has_title(self, text: str) -> bool:
-        told = f" {' '.join(meaningful(text))} "
-        return any(f" {' '.join(meaningful(task.title))} " in told for task in self._tasks)
 
     @cached_property
     def _subjects(self) -> set[str]:
@@ -281,6 +232,11 @@ class Asked:
     @cached_property
     def _beginnings(self) -> set[str]:
         return {word[:_ALIKE] for task in self._tasks for word in meaningful(task.title)}
+
+    @cached_property
+    def _is_remark(self) -> bool:
+        is_remark = _FONDNESS if self._title_words(self._said) else _REMARK
+        return bool(is_remark.match(self._plain)) and not self._is_request
 
     @cached_property
     def _is_request(self) -> bool:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set as AbstractSet
-from enum import IntEnum
 
 from maverick.chat.matching import BASE_FORMS
-from maverick.chat.offline.wording import DEED, begins_with_deed
+from maverick.chat.offline.wording import DEED
 from maverick.chat.plain_words import normalized
 
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|(?:(?<=\W)|^)['‘][^'‘’]*['’](?=\W|$)")
@@ -34,11 +33,14 @@ _DOING = (
 _HARMLESS = re.compile(
     rf"\bwell done\b|\bbefore (?:\w+ ){{1,3}}(?:is|are|gets?) {_DONE}\b|\b(?:to|gets?|getting|be|being)(?: \w+)? {_DONE}\b"
 )
-_CERTAIN = re.compile(
+_DID = re.compile(
     rf"\b(?:i|we)(?:'ve| have|'d| had)?(?: (?:just|already|now|also|successfully|went ahead and|then))* {_DONE}\b"
     r"|\b(?:i|we)(?:'ve| have| just)(?: (?:just|already|now|also))* (?:put|set|made|taken|got)\b"
     r"|^(?:i|we)(?: (?:just|already|now|also|then))* (?:brought|cut|dealt|did|got rid|knocked|made|put|set|struck|threw|took|wrote)\b"
-    rf"|\b(?:was|were|been|got|gotten|is now|are now|'s now|it's|they're) (?:\w+ly )?(?:just )?{_DONE}\b"
+)
+"""Says that the assistant did something."""
+_CERTAIN = re.compile(
+    rf"\b(?:was|were|been|got|gotten|is now|are now|'s now|it's|they're) (?:\w+ly )?(?:just )?{_DONE}\b"
     r"|\b(?:i|we)(?:'ll| will| shall|'m going to| am going to|'m about to| am about to)"
     r" (?!be\b|ask|find|help|keep|leave|wait|need|try|do my best|gladly|happily|not\b)(?<!' and i'll )(?<!' and i will )"
     rf"|\b(?:i'm|i am|we're|we are) (?:now |currently )?{_DOING}\b|^{_DOING}\b(?!.*\b(?:is|are|can|makes?|helps?|takes?|gives?|works?|feels?)\b)"
@@ -74,37 +76,34 @@ _OFFERS_ITSELF = re.compile(
 _COURTESY = frozenset(
     re.findall(
         r"[\w']+",
-        "absolutely afternoon anytime all am a amazing and at awesome bless bye care certainly cheers congratulations cool course day "
-        "dear enjoy evening excellent exactly fair fantastic fine fun glad good goodbye great haha happy hello help here hey hi hm hmm "
-        "hooray how hurray i i'm idea indeed interesting is it kind later lovely luck me morning much my nice night no nothing of oh ok okay "
-        "perfect phew please pleasure point problem question right see sleep so soon sorry sounds splendid super sure thank thanks "
-        "take that that's then there thing to too true very welcome well what wonderful worries wow yay yes you you're your yum",
+        "absolutely afternoon anytime all am a amazing and any anything are at awesome back bless bye can care certainly chat cheers "
+        "congratulations cool course day dear do doing else enjoy evening excellent exactly fair fantastic fine for fun glad good goodbye "
+        "great haha happy have hello help here hey hi hm hmm hope hooray how hurray i i'm idea indeed interesting is it kind later lovely luck may "
+        "me mind morning much my need nice night no nothing of oh ok okay on perfect phew please pleasure point problem question rest right "
+        "see sleep so soon sorry sounds splendid super sure take thank thanks that that's then there thing time to today tomorrow tonight "
+        "too true very weekend welcome well what what's will wonderful worries wow yay yes you you're your yum",
     )
 )
 """A short sentence of these words alone says nothing of what was done."""
-_SHORT = 5
-_BRIEF = 6
-_REFUSES = re.compile(
-    r"\b(?:can't|cannot|unable|not able|afraid|sorry|beyond me|i (?:don't(?! (?:see|find|have))|never|only|have no))\b"
-)
-_UNABLE = re.compile(
-    r"(?:(?:sorry|i'm afraid|unfortunately|no)[, ]+)*i (?:can't|cannot|am not able to|am unable to)"
-    r" (?!see|find|delete|remove|add|move|mark|complete|change|tell|undo|list)"
-)
-"""Says what the assistant is not for."""
-
+_ASKING = _COURTESY.union(
+    re.findall(
+        r"[\w']+",
+        "add and be by call called change complete date day deadline delete description detail details could describe due exactly exact "
+        "exactly for full give have how i'd it's its label like list mark mean meant more move name new number on one ones or priority remind "
+        "rename remove say schedule shall should specific task tasks tell the them they thing this title titles to update was when where "
+        "which who whom with word wording words would write",
+    )
+) - {"all", "else", "nothing", "there"}
 _DETAIL = re.compile(
-    r"\b(?:what|which|when|where|who|whom|how|why)\b|\b(?:do|did) you mean\b|\bis (?:it|that)\b|\b(?:could|can) you\b"
-    r"|\b(?:shall|should|may|can) i\b|\bme to\b|\bor\b"
+    r"\b(?:which|when|call(?:ed)?|titles?|name|mean|say|remind|dates?|day|deadline|details?|specific|wording)\b"
 )
-"""A question for what is missing, or whether to begin."""
-_ROUTINE = re.compile(
-    r"\b(?:anything|what|something) (?:else|more)\b|\bwhat's next\b|\b(?:can|may) i (?:help|do)\b|^\W*(?:what \w+|\w+ who|\w+)\?$"
-    r"|\b(?:updated|remaining|undo (?:it|that|this)|restore|since|now that|empty|again|back|too|as well|next|first|besides|more|a due date|new list|what's left|open ones|the (?:rest|last|other|same|two|three|four|five|six))\b"
-    r"|\b(?:two|three|four|five|\d+) (?:\w+ )?(?:ones|tasks|of)\b"
+"""What is missing from a request is asked for with one of these words, and none but those above."""
+_SHORT = 8
+_SHORT_QUESTION = 14
+_REFUSES = re.compile(
+    r"\b(?:can't|cannot|unable|not able|not (?:sure|certain)|afraid|sorry|beyond me|i (?:don't(?! (?:see|find|have))|never|only|have no)|got cut off)\b"
 )
-"""A question that asks for nothing, such as "Milk? What milk?", or takes something for done, or for known."""
-_ANSWERS = re.compile(r"(?:^|[.!?…]\s+)(?:yes|yep|yeah|yup|no|nope|nothing|none|not yet|done|both|already)\b")
+
 _PRIVATE = re.compile(
     r"\byour (?:data|list|tasks)\b.*\b(?:private|nobody else|no one else|on this (?:computer|machine|device)"
     r"|only (?:shown|visible|seen|you can)|only to you)\b"
@@ -112,7 +111,6 @@ _PRIVATE = re.compile(
 """Tells who can see the list, and not what is on it."""
 _ABOUT_TASKS = re.compile(rf"\b(?:{_TASKS}|lists?)\b|[☐☑✓✔✅]")
 
-_ITEM = re.compile(r"(?:-|\d+[.)]) ")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _ENGLISH = (
     frozenset(
@@ -124,7 +122,7 @@ _ENGLISH = (
             "three up very were what when where which while who why with without won't would yes you'll you've",
         )
     )
-    | (_COURTESY - {"a", "am", "i", "is", "me", "no", "so"})
+    | (_COURTESY - {"a", "am", "do", "i", "is", "me", "no", "on", "so"})
     | BASE_FORMS.keys()
     | frozenset(BASE_FORMS.values())
     | frozenset(re.findall("[a-z]{3,}", DEED))
@@ -165,14 +163,10 @@ _PLANS = re.compile(
     r"|\b(?:nothing|nada|zilch|zip|none|only|just|everything|all)\b.*\b(?:left|pending|remains?|remaining|outstanding|to do|agenda|as it was)\b"
 )
 """Tells of the user's plans."""
-_YOURS = re.compile(r"\byour?\b")
 _OF_ITSELF = re.compile(r"^(?:i'm (?:an?|your|the|only|just) |i (?:like|keep|look after|only|always) )")
 """Tells what the assistant is for."""
 _ASIDE = re.compile(r"\b(?:you|who|that|which)(?:'ve|'d| have| had| ever| \w+ly)* \w+")
 """A verb that tells what the user or somebody else does, or describes a noun."""
-_FEELING = re.compile(
-    r"i'm (?:so |very )?(?:glad|happy|sorry|afraid|sure)\b|i (?:hope|wish|bet|think|know)\b"
-)
 _EVENT = re.compile(
     rf"\b{_PAST}\b|(?<=\w )now\b|\b(?:any ?more|no more(?! than)|no longer|from here on|as of|at present|already|remains?)\b"
     r"|^(?:nothing|everything|all(?= of them| your| the|$)|both|only|none|the rest|two|three|four)\b"
@@ -180,66 +174,45 @@ _EVENT = re.compile(
     r"|\b(?:it|that|they|there)(?:'s| is|'re| are) (?:on|off|out|back|there|set|one)\b"
 )
 """Tells what happened, or how things stand."""
-_TALK = re.compile(
-    r"^(?:(?:all right|oh|ah|well|yes|no|and|so|but|then|sure|first|also|maybe|perhaps|just|please|ha+)\b[ ,!]*)*"
-    r"(?:i'm|i am|i hope|i wish|i know|i think|i like|i love|i enjoy|i understand|i'd|i do|i (?:do|did|could|have)n't|i have no|i never|i always|i try|i only|i believe|i bet"
-    r"|i can't|i'll (?:be|leave)|i appreciate|glad|happy|sorry|congratulations|thank|thanks|you (?:are|can|could|deserve|did|know|look|may|might|must|need|say|should|sound|want|will)|you're|you've|have|take|be|let's|try"
-    r"|enjoy|of course|rest|remember|step|talk|see you|good luck|that's|that (?:feels|must|sounds)|this|sounds|any time|well (?:done|played)|how|what)\b"
-)
-"""Begins what is said of feelings and abilities."""
 
 
 _COUNTS = re.compile(r"\b(?:only|all|just) (?:\d+|one|two|three|four|five|six|seven|eight|nine|ten) of\b")
 _DUE = re.compile(r"\b(?:over)?due\b", re.IGNORECASE)
 
 
-class Expected(IntEnum):
-    """What the user's message lets one expect of an answer without a tool call."""
-
-    ANYTHING = 1
-    """It asks for words, or about something in the world."""
-    TALK = 2
-    """It is a greeting or a remark: nothing has happened."""
-    ACTION = 3
-    """It may ask for something to be done, in whatever words."""
-
-
-def is_claim(sentence: str, *, elsewhere: bool = False, expected: Expected = Expected.ACTION) -> bool:
+def is_claim(sentence: str, *, elsewhere: bool = False, in_talk: bool = False) -> bool:
     """Whether a sentence says that something was or will be done, or what is on the list.
 
-    Tools other than the task tools may have acted ``elsewhere``, which the model may talk about.
+    Tools other than the task tools may have acted ``elsewhere``, which the model may talk about. ``in_talk`` about
+    something else than tasks, only what the assistant did, or what is said of tasks, is a claim.
     """
     said = normalized(sentence).casefold().replace("’", "'").strip()
     plain = _NEGATED.sub(" ", _QUOTED.sub("''", said)).strip()
-    is_certain = _CERTAIN.search(plain) is not None
-    if not is_certain and (
-        not _LIKELY.search(_HARMLESS.sub(" ", plain).rstrip(" .!…*"))
-        or _ASKS.search(plain)
-        or _OFFERS.search(plain)
-        or _PRIVATE.search(plain)
-    ):
+    if _DID.search(plain):
+        return not elsewhere or _ABOUT_TASKS.search(said) is not None
+    if (elsewhere or in_talk) and not _ABOUT_TASKS.search(said):
         return False
-    is_told = expected is Expected.ANYTHING and not is_certain and len(plain.split()) > _SHORT
-    return not (elsewhere or is_told) or _ABOUT_TASKS.search(said) is not None
+    if _CERTAIN.search(plain):
+        return True
+    is_likely = _LIKELY.search(_HARMLESS.sub(" ", plain).rstrip(" .!…*"))
+    return bool(is_likely) and not any(each.search(plain) for each in (_ASKS, _OFFERS, _PRIVATE))
 
 
 def asks_back(text: str) -> bool:
-    """Whether a text only asks the user for something; "anything else?" does not, nor does what answers first."""
-    said = _QUOTED.sub("''", text.casefold())
-    questions = re.findall(r"[^.!?…]*\?", said)
-    seeks = [each for each in questions if _DETAIL.search(each) and not _ROUTINE.search(each)]
-    return bool(seeks) and not _ANSWERS.search(said)
+    """Whether a text does nothing but ask for a detail, and takes nothing for done."""
+    questions = re.findall(r"[^.!?…\n]*[.!?…\n]*", text.strip())[:-1]
+    return bool(questions) and all(map(_asks_for_detail, questions))
 
 
-def agrees(text: str) -> bool:
-    """Whether a text is a few words of consent, or an answer so short: "Sure, no problem.", "The first two."."""
-    said = re.sub(r"[^.!?…]*\?", "", normalized(text).casefold().replace("’", "'"))
-    return len(said.split()) <= _BRIEF and not _REFUSES.search(said)
+def _asks_for_detail(question: str) -> bool:
+    words = _WORD.findall(_plain(question))
+    is_of_these = len(words) <= _SHORT_QUESTION and _ASKING.issuperset(words)
+    return question.endswith("?") and is_of_these and _DETAIL.search(" ".join(words)) is not None
 
 
-def is_unable(text: str) -> bool:
-    """Whether a text says that what was asked for is nothing for the assistant, as "I can't send emails"."""
-    return _UNABLE.match(_plain(text)) is not None
+def is_refusal(sentence: str) -> bool:
+    """Whether a sentence says what cannot be done, or is not known."""
+    return _REFUSES.search(_plain(sentence)) is not None
 
 
 def is_statement(sentence: str, *, of_task: bool = False) -> bool:
@@ -252,21 +225,9 @@ def is_statement(sentence: str, *, of_task: bool = False) -> bool:
     return not said.endswith("?") and not offers.search(said) and not is_courtesy(said)
 
 
-def may_report(sentence: str, expected: Expected, *, any_language: bool = False) -> bool:
-    """Whether a sentence may tell what was done, what happened or what is planned.
-
-    In another language, any statement may, unless it was asked for in ``any_language``.
-    """
-    plain = _HARMLESS.sub("well", _QUOTED.sub("''", _plain(sentence)))
-    if plain.endswith("?") or is_courtesy(plain):
-        return plain.endswith("?") and tells_plans(sentence) and not _ASKS.search(plain)
-    if _DEED.search(plain):
-        return True
-    if not any_language and not is_english(_QUOTED.sub("''", sentence), expected):
-        return True
-    if expected is not Expected.ANYTHING and not _FEELING.match(plain) and tells_event(plain):
-        return True
-    return tells_plans(sentence) and (expected is not Expected.ANYTHING or _YOURS.search(plain) is not None)
+def tells_deed(sentence: str) -> bool:
+    """Whether a sentence tells what the assistant has done, or that the user was obeyed."""
+    return _DEED.search(_QUOTED.sub("''", _plain(sentence))) is not None
 
 
 def is_advice(sentence: str, titles: AbstractSet[str], *, are_dated: bool) -> bool:
@@ -274,7 +235,7 @@ def is_advice(sentence: str, titles: AbstractSet[str], *, are_dated: bool) -> bo
     if _COUNTS.search(_plain(sentence)) or not (are_dated or not _DUE.search(sentence)):
         return False
     quoted = {each.strip("'‘’\"“”").casefold() for each in _QUOTED.findall(sentence)}
-    tells = tells_event(sentence) or tells_plans(sentence) or _DEED.search(_plain(sentence))
+    tells = tells_event(sentence) or tells_plans(sentence) or tells_deed(sentence)
     return quoted <= titles and not tells
 
 
@@ -282,16 +243,6 @@ def tells_plans(sentence: str) -> bool:
     """Whether a sentence tells what the user has to do."""
     plain = _HARMLESS.sub("well", _QUOTED.sub("''", _plain(sentence)))
     return bool(_PLANS.search(plain)) and not _OFFERS.search(plain) and not _OF_ITSELF.match(plain)
-
-
-def is_talk(sentence: str) -> bool:
-    """Whether a sentence is about feelings and abilities, asks, offers or advises, or has no end."""
-    plain = _QUOTED.sub("''", _plain(sentence))
-    if not sentence.rstrip().endswith((".", "!", "…")) or _OFFERS.search(plain) or is_courtesy(plain):
-        return True
-    if _TALK.match(plain) or _OF_ITSELF.match(plain):
-        return True
-    return begins_with_deed(plain) and not tells_event(plain)
 
 
 def tells_event(sentence: str) -> bool:
@@ -305,14 +256,14 @@ def _plain(sentence: str) -> str:
 
 def is_courtesy(said: str) -> bool:
     """Whether a text is a greeting, thanks or praise."""
-    words = _WORD.findall(said)
+    words = _WORD.findall(_plain(said))
     return len(words) <= _SHORT and _COURTESY.issuperset(words)
 
 
-def is_english(sentence: str, expected: Expected = Expected.ACTION) -> bool:
+def is_english(sentence: str) -> bool:
     """Whether a sentence is in English, by the small words without which hardly anything is said; names do not count."""
     words = _WORD.findall(sentence.replace("’", "'"))
-    if sum(map(len, words)) < _FEW or (expected is Expected.ANYTHING and _ITEM.match(sentence)):
+    if sum(map(len, words)) < _FEW:
         return True
     small = [word for word in words[1:] if word.islower()] + [word.casefold() for word in words[:1]]
     own = sum(

@@ -17,8 +17,9 @@ TROUBLE = "I'm having a bit of trouble right now. Please try again."
 TOO_MUCH = "That's more than I can do in one go. Could you ask me for fewer things at once?"
 OUT_OF_TIME = "I ran out of time before I was done. Please check your list before you ask again."
 STOPPED = "I stopped, as you asked."
-UNSEEN = "I haven't looked at your list or changed it just now."
-NOTHING_DONE = f"{UNSEEN} Could you provide more details about what you would like me to do?"
+UNSEEN = "(Your list was not read or changed.)"
+"""Ends a reply that no tool stands behind, whatever a model says in it."""
+NOTHING_DONE = f"Could you provide more details about what you would like me to do? {UNSEEN}"
 ONE_AT_A_TIME = "Let's take these one at a time."
 DECLINED = "All right, I'll leave everything as it is."
 NOTHING_TO_UNDO = "There is nothing to undo."
@@ -37,6 +38,11 @@ _NAMES_ROOM = 280
 """Room for the titles of several tasks."""
 _LIST_ROOM = RESPONSE_LENGTH - 60
 """Room for the lines of a list; the rest is for its heading and for saying how many are not shown."""
+
+
+def unbacked(words: str, disclaimer: str = UNSEEN) -> str:
+    """Words that no tool stands behind, with the paragraph that says so."""
+    return f"{words}\n\n{disclaimer}" if words and disclaimer else words or disclaimer
 
 
 def added(*titles: str, noted: Sequence[str] = ()) -> str:

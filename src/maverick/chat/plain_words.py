@@ -26,12 +26,14 @@ def _set(words: str) -> frozenset[str]:
 
 _OPENING, _CLOSING = "\"'“‘„«(¿¡", "\"'”’»).,!?:;।"
 _BETWEEN_WORDS = frozenset("-–&")
+_SIGNS = frozenset("+×÷=>−*")
+"""Stand between the numbers of a sum, the keys that are pressed together, the entries of a menu."""
 _LONGEST_WORD = 60
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’/-][^\W\d_]+)*")
 _PART = re.compile(r"['’/-]")
 _SPELT_SO = _set(
     "AD AI AM ASAP ATM BBC BBQ BC BCE BTW CD CEO CV DHL DIY DVD EU FAQ FYI GP GPS HR IKEA LED NASA NHS OK PDF PIN PM PS RSVP SIM TV UK UN UPS US USA "
-    "USB VAT VIP CO2 H2O °C °F iPad iPhone LinkedIn PayPal PhD WhatsApp YouTube"
+    "USB VAT VIP CO2 GHz H2O MHz kHz kW kWh °C °F iPad iPhone LinkedIn PayPal PhD WhatsApp YouTube"
 )
 _CAPITALS = re.compile(
     r"(?!(?:AND|ASCII|CLI|CRUD|CSV|DEBUG|DROP|EOF|FALSE|FATAL|FROM|GET|HEAD|INFO|INTO|JOIN|LIKE|NONE|NOT|NULL|ORM|PATCH|POST|PUT|RAM|RPC|SET|SSE|TABLE|TRUE"
@@ -109,9 +111,12 @@ _REPORT = re.compile(
 )
 """How programs report a failure: in a few words, without any that people would say it with."""
 _STOP = re.compile(r"[.!?]\s")
-_FACT = re.compile(r"(?![45]\d\d$)\d{1,4}|[$€£]?\d{1,3}(?:,\d{3})+|\d+\.\d+|\d{1,4}[-–]\d{1,4}|\d{1,3}°[CF]?")
-"""A number that answers a question, and is not the code of a failure."""
-_NO_PROSE = re.compile(r"[\"'”’]\s*:|^\W*\w+: .*; ?\w+: |;\s*$|^(?: {4}|\t)\S")
+_FACT = re.compile(
+    r"\d{1,4}|[$€£]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[$€£]?\d+\.\d+|\d{1,4}[-–/]\d{1,4}|\d{1,3}°[CF]?|[IVXLCDM]+"
+)
+_CODE = re.compile(r"[45]\d\d")
+"""A fact only where it counts something, or where the user has numbers too: by itself it is the code of a failure."""
+_NO_PROSE = re.compile(r"(?:^|[^\w\s.,!?])\s*[\w-]*[\"'”’]\s*:|^\W*\w+: .*; ?\w+: |;\s*$|^(?: {4}|\t)\S")
 """A name with its value, the end of a statement, an indented line."""
 
 
@@ -138,13 +143,15 @@ def is_plain(sentence: str, theirs: str, *, facts: bool = False) -> bool:
     tokens = _tokens(sentence)
     if tokens and _HEAD.fullmatch(tokens[0]):
         del tokens[0]
-    words = [_core(token) for token in tokens if token not in _BETWEEN_WORDS]
+    signs = _BETWEEN_WORDS | _SIGNS if facts else _BETWEEN_WORDS
+    words = [_core(token) for token in tokens if token not in signs]
+    has_numbers = any(map(str.isdigit, theirs))
     return all(
         not word
         or f" {word.casefold()} " in theirs
         or _is_word(word)
         or (facts and _CAPITALS.fullmatch(word))
-        or _is_number(words, place, facts=facts)
+        or _is_number(words, place, facts=facts, any_fact=has_numbers)
         for place, word in enumerate(words)
     )
 
@@ -166,7 +173,7 @@ def _is_word(word: str) -> bool:
     return all(part[1:] == part[1:].lower() for part in _PART.split(word))
 
 
-def _is_number(words: Sequence[str], place: int, *, facts: bool) -> bool:
+def _is_number(words: Sequence[str], place: int, *, facts: bool, any_fact: bool) -> bool:
     """Whether a number counts what comes after it, tells a time or a date, or is a fact."""
     number = words[place]
     before = words[place - 1].casefold() if place else ""
@@ -175,11 +182,11 @@ def _is_number(words: Sequence[str], place: int, *, facts: bool) -> bool:
         return True
     if before in _LABELS:
         return False
-    if facts and _FACT.fullmatch(number):
+    counts = after.replace("'", "").isalpha() and after not in _COUNTS_NOTHING
+    if facts and _FACT.fullmatch(number) and (any_fact or counts or not _CODE.fullmatch(number)):
         return True
     if _YEAR.fullmatch(number) and (before in _DATES_LEAD or _SMALL.fullmatch(before)):
         return True
-    counts = after.replace("'", "").isalpha() and after not in _COUNTS_NOTHING
     if _SMALL.fullmatch(number):
         return counts or before in _LEADS | _MONTHS or after in _WITH_POINTS
     return after in _COUNTED and _LARGE.fullmatch(number) is not None

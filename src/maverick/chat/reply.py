@@ -90,11 +90,11 @@ def compose(
             not error, _joined(text.text, *_shown(outcomes, room), trouble), list(calls), error or None
         )
     if text.claimed and not text.declines:
-        response = _joined(text.text, phrases.NOTHING_DONE)
+        response = phrases.unbacked(text.text, phrases.NOTHING_DONE)
         return AgentResult(False, response, list(calls), phrases.NOTHING_DONE)
     if not text.text and not (text.declines and text.disclaimer):
         return AgentResult(False, phrases.TROUBLE, list(calls), phrases.TROUBLE)
-    return AgentResult(True, _joined(text.text, text.disclaimer), list(calls))
+    return AgentResult(True, phrases.unbacked(text.text, text.disclaimer), list(calls))
 
 
 def explain(reason: TerminateReason, calls: Sequence[ToolCallRecord], text: SentenceFilter) -> AgentResult:
@@ -109,7 +109,10 @@ def explain(reason: TerminateReason, calls: Sequence[ToolCallRecord], text: Sent
     outcomes = [outcome for outcome in _standing(calls) if outcome.sentence != why]
     shown = _shown(outcomes, phrases.RESPONSE_LENGTH - len(text.text) - len(why))
     is_stopped_text = reason is TerminateReason.ABORTED and text.text and not shown
-    response = _joined(text.text, *([text.disclaimer] if is_stopped_text else [*shown, why]))
+    if is_stopped_text:
+        response = phrases.unbacked(text.text, text.disclaimer)
+    else:
+        response = _joined(text.text, *shown, why)
     return AgentResult(False, response, list(calls), why)
 
 

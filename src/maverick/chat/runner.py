@@ -106,6 +106,7 @@ class AgentRunner:
         self._task_tools = mcp_server.tools(_conversation_id.get)
         self._toolsets = tuple(toolsets)
         client = client or TaskModel()
+        self._is_offline = isinstance(client, TaskModel)
         info = model_info(client, model or own_model(client))
         self._max_tokens = room_for_answer(request_defaults(client).config, info)
         self._executor = AgentExecutor(client, journal=journal)
@@ -238,7 +239,7 @@ class AgentRunner:
     async def sentence_filter(self, context: AgentContext, message: str) -> Callable[[], SentenceFilter]:
         """Makes what decides which of the model's words the user gets, by the tasks that they have now."""
         tasks = await run_in_thread(self._tasks_of, context.user_id)
-        return partial(SentenceFilter, message, text_history(context), tasks)
+        return partial(SentenceFilter, message, text_history(context), tasks, trusted=self._is_offline)
 
     async def known_run(self, context: AgentContext, run_id: str) -> str:
         """The id under which the journal has a server's run: Maverick 0.1.0 kept it under a hash."""
@@ -368,14 +369,24 @@ def _run_id(context: AgentContext, request_id: str | None) -> str:
 
 
 def text_history(context: AgentContext) -> list[Message]:
-    """The conversation as the model sees it: beginning with the user, and not all of a long one."""
+    """The conversation as the model sees it: beginning with the user, and not all of a long one.
+
+    What we added to its words it does not see: it would begin to say so too.
+    """
+    remembered = [
+        (
+            past,
+            past.content.removesuffix(phrases.UNSEEN).rstrip() if past.role == "assistant" else past.content,
+        )
+        for past in context.message_history[-REMEMBERED_MESSAGES:]
+    ]
     messages = [
         Message(
             Role.USER if past.role == "user" else Role.ASSISTANT,
-            [*past.attachments, past.content] if isinstance(past, MessageWithAttachments) else past.content,
+            [*past.attachments, words] if isinstance(past, MessageWithAttachments) else words,
         )
-        for past in context.message_history[-REMEMBERED_MESSAGES:]
-        if past.content.strip()
+        for past, words in remembered
+        if words.strip()
     ]
     while messages and messages[0].role is not Role.USER:
         del messages[0]

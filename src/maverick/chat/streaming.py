@@ -11,16 +11,14 @@ from collections.abc import Sequence
 
 from maverick.chat.asked import Asked
 from maverick.chat.claims import (
-    Expected,
-    agrees,
     asks_back,
     is_advice,
     is_claim,
+    is_courtesy,
     is_english,
+    is_refusal,
     is_statement,
-    is_talk,
-    is_unable,
-    may_report,
+    tells_deed,
     tells_event,
     tells_plans,
 )
@@ -50,6 +48,7 @@ _ECHO = re.compile(
     re.IGNORECASE,
 )
 """Says what the task tool's own message says."""
+_STOPS = re.compile(r"[.!?…\n]+")
 _DIVIDER = "~~~"
 """Begins and ends code; a single one only divides the text."""
 
@@ -57,17 +56,24 @@ _DIVIDER = "~~~"
 class SentenceFilter:
     """Decides which of a run's words the user gets."""
 
-    def __init__(self, said: str, history: Sequence[Message] = (), tasks: Sequence[Task] = ()) -> None:
+    def __init__(
+        self,
+        said: str,
+        history: Sequence[Message] = (),
+        tasks: Sequence[Task] = (),
+        *,
+        trusted: bool = False,
+    ) -> None:
         self.tasks = tasks
         self.text = ""
         """All that was sent."""
         self.claimed = False
         """Whether the last turn claimed something without a tool call, which was left out."""
-        self.is_doubtful = False
-        """Whether the last turn may have claimed something without a tool call, which is kept."""
         self.is_held = False
         """Whether nothing is sent before the end, because what happened before the run was resumed is not known here."""
         self._asked = Asked(said, history, tasks)
+        self._trusted = trusted
+        """Whether the words are our own, as the offline model's are."""
         self._theirs = words_of(said)
         self._tasks_called = False
         self._tasks_acted = False
@@ -94,34 +100,22 @@ class SentenceFilter:
         self._left_out = False
         self._is_full = False
         self._is_over = False
+        self._has_refused = False
+        """Whether it said that it cannot do what was asked, or does not understand it."""
         self._waits = False
         """Whether something may contradict what a tool will say, so that it is only sent if none is called."""
         self.claimed = False
-        self.is_doubtful = False
 
     def _is_untold(self, words: str) -> bool:
         """Whether a sentence says what no tool has told the model, though one would have had to."""
-        if self._tasks_called and self._adds_words:
-            return False
         names = self._asked.names_task(words)
-        is_answer = self._tasks_called and bool(self._asked.beside) and not names
-        if is_answer or not is_statement(words, of_task=names):
+        if self._tasks_called or not is_statement(words, of_task=names):
             return False
         if self._others_called:
             return self._asked.changes and (names or not self._acted_elsewhere)
-        return self._asked.needs_tool or (names and self._asked.is_silent_on_tasks)
-
-    def _may_report(self, words: str) -> bool:
-        """Whether a sentence may tell of a task, or of something that happened."""
-        if self._acted_elsewhere:
-            is_open = self._asked.is_about_tasks and not self._tasks_called
-            is_told = (
-                is_open or self._asked.mentions_task(words) or tells_plans(words) or not is_english(words)
-            )
-            return is_told and is_statement(words, of_task=True)
-        if may_report(words, self._asked.expected, any_language=self._asked.is_of_language):
-            return True
-        return self._asked.may_report_task(words) and is_statement(words, of_task=True)
+        self._has_refused |= is_refusal(words)
+        is_of_tasks = self._asked.needs_tool and not self._has_refused
+        return is_of_tasks or (names and not self._asked.is_talk)
 
     def feed(self, text: str) -> str:
         """Take in more of the model's words; returns those that can be sent by now."""
@@ -185,12 +179,7 @@ class SentenceFilter:
         is_echo = self._tasks_called and _ECHO.fullmatch(self._introduction)
         if self._introduction and not (self._introduction.endswith(":") or self._is_over or is_echo):
             self._ready.append(self._introduction)
-        is_called = self._tasks_called or self._acted_elsewhere
-        reply = self.text + "".join(self._ready)
-        if not is_called and not asks_back(reply) and not is_unable(reply):
-            is_agreed = self._asked.may_be_agreed_to and agrees(reply)
-            self.is_doubtful |= self._asked.needs_list or self._asked.is_of_state or is_agreed
-        self._send(RESPONSE_LENGTH - len(self.disclaimer), last=True)
+        self._send(RESPONSE_LENGTH - max(len(self.disclaimer), len(UNSEEN)), last=True)
 
     @property
     def declines(self) -> bool:
@@ -209,27 +198,51 @@ class SentenceFilter:
 
     @property
     def disclaimer(self) -> str:
-        """What the reply has to say after words that no tool has made true."""
-        if (self.claimed or self.is_doubtful) and self.declines:
-            return DECLINED
-        return NOTHING_DONE if self.claimed else UNSEEN if self.is_doubtful else ""
+        """What the reply has to say after words that no tool stands behind."""
+        if self._trusted or self._tasks_called or self._says_nothing or self._is_of_others:
+            return NOTHING_DONE if self.claimed else ""
+        return DECLINED if self.declines else NOTHING_DONE if self.claimed else UNSEEN
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether the words are the contract's, and not what a tool has said already."""
+        return self._trusted and not self._tasks_called
+
+    @property
+    def _says_nothing(self) -> bool:
+        """Whether the model only asked for a detail, or exchanged courtesies with the user."""
+        is_polite = self._asked.is_courtesy and all(map(is_courtesy, _STOPS.split(self.text)))
+        return is_polite or asks_back(self.text)
+
+    @property
+    def _is_of_others(self) -> bool:
+        """Whether the reply only tells what tools other than the task tools did or found, for a message about that."""
+        if not self._others_called or self._asked.needs_list:
+            return False
+        return all(map(self._is_explained, filter(is_statement, _STOPS.split(self.text))))
 
     def _consider(self, sentence: str) -> None:
         """Check whether a sentence may be sent."""
         sentence = unmarked(sentence)
         separator, self._separator = self._separator, "\n" if sentence.endswith("\n") else " "
-        if not sentence.strip():
+        if sentence.strip() in ("", UNSEEN):
             self._separator = "\n" if "\n" in (separator, self._separator) else separator
             return
         if self._is_over or (self._tasks_called and not (self._of_others or self._adds_words)):
             return
-        elsewhere = self._acted_elsewhere and not self._asked.names_task(sentence)
-        if is_claim(sentence, elsewhere=elsewhere, expected=self._asked.expected):
+        if self._is_claim(sentence):
             self.claimed = self._is_over = not self._tasks_called
             return
         if self._fence == _DIVIDER:
             self._after_divider.append((separator, sentence))
         self._offer(separator, self._words_of(sentence))
+
+    def _is_claim(self, sentence: str) -> bool:
+        if self._is_ours:
+            return False
+        names = self._asked.names_task(sentence)
+        elsewhere = self._acted_elsewhere and not names
+        return is_claim(sentence, elsewhere=elsewhere, in_talk=self._asked.is_talk and not names)
 
     def _words_of(self, sentence: str) -> str:
         """The sentence, unless it is code or data, a line of which may look like words."""
@@ -242,11 +255,11 @@ class SentenceFilter:
             self._fence = "```"
         elif sentence.lstrip().startswith(_DIVIDER):
             self._fence = _DIVIDER
-        kept = "" if self._depth > 0 else readable(sentence, self._theirs, facts=self._asks_the_world)
-        if kept and self._is_untold(kept):
-            self.claimed, kept = not self._tasks_called, ""
-        if kept:
-            kept = self._doubted(kept)
+        kept = (
+            "" if self._depth > 0 else readable(sentence, self._theirs, facts=self._asked.may_be_told_numbers)
+        )
+        if kept and not self._is_ours:
+            kept = self._believed(kept)
         if self._left_out and kept[:1].islower():
             kept = ""  # it continues with what was left out
         self._left_out = not kept
@@ -255,24 +268,27 @@ class SentenceFilter:
             self._depth = max(0, self._depth + opened)
         return kept
 
-    def _doubted(self, words: str) -> str:
-        """The sentence, unless it may contradict what a task tool has said, beside which only what other tools did is told."""
-        if self._adds_words and (self._tasks_called or self._asked.wants_invention):
-            is_added = self._is_added(words)
-            if is_added or self._tasks_called:
-                return words if is_added else ""
-        is_report = self._may_report(words) and not is_unable(words)
-        is_of_others = not self._of_others.isdisjoint(meaningful(words))
-        is_of_world = self._asks_the_world or self._asked.expected is Expected.TALK
-        is_explained = is_of_others if self._tasks_called or self._acted_elsewhere else is_of_world
-        is_doubtful = is_report or not (is_explained or is_talk(words))
-        if self._tasks_called and (is_doubtful or not is_of_others):
+    def _believed(self, words: str) -> str:
+        """The sentence, unless it may contradict what a tool has said, or says what only a tool can know."""
+        if self._is_untold(words):
+            self.claimed = True
             return ""
-        if self._not_done and is_doubtful:
+        if self._tasks_called:
+            is_beside = self._is_added(words) if self._adds_words else self._is_explained(words)
+            return words if is_beside else ""
+        is_report = not is_refusal(words) and is_statement(words, of_task=True)
+        if self._not_done and is_report and not self._is_explained(words):
             return ""
-        self.is_doubtful |= is_doubtful
-        self._waits |= is_report
+        tells = tells_deed(words) or tells_event(words) or tells_plans(words) or not is_english(words)
+        self._waits |= tells or self._asked.mentions_task(words)
         return words
+
+    def _is_explained(self, words: str) -> bool:
+        """Whether a sentence is about what other tools were asked or said, or answers a question about the world."""
+        is_told = not self._of_others.isdisjoint(meaningful(words))
+        names = self._asked.mentions_task(words, only_new=not self._tasks_called)
+        is_of_tasks = names or tells_plans(words) or not is_english(words)
+        return is_told and not is_of_tasks
 
     @property
     def _adds_words(self) -> bool:
@@ -285,12 +301,7 @@ class SentenceFilter:
         if not self._asked.wants_invention:
             return is_advice(words, self._asked.titles, are_dated=self._asked.are_dated)
         is_of_task = self._asked.names_task(words) and tells_event(words)
-        return not (is_of_task or may_report(words, Expected.ANYTHING))
-
-    @property
-    def _asks_the_world(self) -> bool:
-        is_beside = bool(self._asked.beside) or self._asked.wants_invention
-        return self._asked.expected is Expected.ANYTHING or is_beside
+        return not (is_of_task or tells_deed(words) or tells_plans(words))
 
     def _offer(self, separator: str, words: str) -> None:
         if not words:

@@ -10,6 +10,7 @@ import pytest
 from playwright.async_api import BrowserContext, Route, expect
 
 from maverick import AgentExecutor, SqliteJournal, define_agent
+from maverick.chat.phrases import UNSEEN
 from maverick.model import Response, Thought
 from maverick.providers.scripted import TurnLike
 from maverick.testing import ScriptedClient, call, reply
@@ -129,10 +130,10 @@ async def test_an_answer_is_stopped_and_its_words_stay(context: BrowserContext, 
         await window.page.keyboard.press("Escape")
 
         await expect(window.answers.last).to_contain_text("Stopped.")
-        await expect(window.answers.last.locator(".words")).to_have_text("".join(WORDS[:3]).strip())
+        await expect(window.answers.last.locator(".words")).to_have_text("".join(WORDS[:3]).strip() + UNSEEN)
         model.let()
         await window.page.get_by_role("button", name="Try again").click()
-        await expect(window.answers.last.locator(".words")).to_have_text("".join(WORDS))
+        await expect(window.answers.last.locator(".words")).to_have_text("".join(WORDS) + UNSEEN)
         await expect(window.page.locator(".message.user")).to_have_count(1)
         assert window.errors == []
 
@@ -174,7 +175,7 @@ async def test_a_page_that_is_reloaded_mid_stream_sees_the_answer_complete(
         await expect(window.answers.last).to_contain_text("This is the first.")
         model.let()
 
-        await expect(window.answers.last.locator(".words")).to_have_text("".join(WORDS))
+        await expect(window.answers.last.locator(".words")).to_have_text("".join(WORDS) + UNSEEN)
         await expect(window.page.locator("#send")).to_be_visible()
         await expect(window.answers).to_have_count(1)
         assert window.errors == []
@@ -195,7 +196,7 @@ async def test_a_connection_that_is_lost_is_found_again(context: BrowserContext,
         model.let()
         await window.say("hello")
 
-        await expect(window.answers.last.locator(".words")).to_have_text("".join(WORDS))
+        await expect(window.answers.last.locator(".words")).to_have_text("".join(WORDS) + UNSEEN)
         await expect(window.page.locator(".message.user")).to_have_count(1)
         assert broken == 3
 

@@ -125,6 +125,8 @@ export class AnswerMessage {
     }
     while (this.block.children.length > from) this.block.lastElementChild.remove();
     this.block.append(...blocks.map(block));
+    const last = this.block.lastElementChild;
+    if (last && /^\([^()]*\)$/.test(last.textContent)) last.classList.add("aside");
   }
 
   /** What the model thinks, folded. */
