@@ -27,7 +27,7 @@ from maverick import (
     tool,
 )
 from maverick.cli.runs.in_fleet import events_in_fleet
-from maverick.exceptions import InvalidInputError, NetworkError, RunNotFoundError, ServerError
+from maverick.exceptions import ApprovalError, InvalidInputError, NetworkError, RunNotFoundError, ServerError
 from maverick.fleet import Fleet, FleetRun
 from maverick.fleet.worker import Offer, Worker
 from maverick.journal import PostgresJournal
@@ -523,13 +523,30 @@ async def test_whoever_watches_sees_a_subagents_question_and_what_follows_the_an
             async for event in run.events():
                 seen.append(event)
                 if isinstance(event, ApprovalRequested):
-                    (asked,) = await fleet.journal.list_approvals(run_id=event.run_id)
-                    await run.approve(asked.approval_id, by="ana")
+                    await run.approve(event.approval_id, by="ana")
 
     kinds = [(event.type, len(event.agent)) for event in seen]
     assert kinds.count(("approval_requested", 2)) == kinds.count(("approval_given", 2)) == 1
     assert kinds.index(("approval_given", 2)) < kinds.index(("run_end", 2)) < kinds.index(("run_end", 1))
     assert [event.content for event in seen if isinstance(event, ContentChunk)] == ["Published.", "Edited."]
+
+
+async def test_a_request_can_be_decided_as_soon_as_its_event_is_heard(fleet: Fleet) -> None:
+    def answers(request: Request) -> Any:
+        return reply("Published.") if len(request.messages) > 1 else call("publish", text="news")
+
+    publisher: AgentDefinition[str] = AgentDefinition(
+        name="publisher", description="Publishes.", tool_config=ToolConfig(tools=[publish])
+    )
+    async with working(Worker(fleet, offer(fleet, lambda: answers, publisher))):
+        run = await fleet.start("publisher", inputs={"prompt": "Publish the news."}, user_id="ana")
+        # Even before the request is written, which is when its event may be heard.
+        await run.approve(f"{run.run_id}:1:0", by="ana")
+        result = await run.result(publisher)
+
+    assert (result.success, result.output) == (True, "Published.")
+    with pytest.raises(ApprovalError):
+        await run.approve("run_other:1:0", by="ana")
 
 
 async def test_a_watcher_that_is_too_slow_for_the_words_has_the_rest_from_the_journal(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -18,6 +20,9 @@ from maverick.journal.approvals import decided_by_the_run
 from maverick.loop import AgentDefinition, AgentResult
 from maverick.model import Part
 from maverick.runtime.replay import load
+
+_PATIENCE, _LOOKS = 5.0, 0.05
+"""Seconds to wait for a request whose event was heard, and between two looks for it."""
 
 T = TypeVar("T", default=Any)
 
@@ -139,11 +144,7 @@ class FleetRun:
         reason: str,
         arguments: Mapping[str, Any] | None = None,
     ) -> None:
-        asked = await self._journal.get_approval(approval_id)
-        if asked.run_id.partition("/")[0] != self.run_id:
-            raise ApprovalError(
-                f"The run {self.run_id!r} has no request {approval_id!r}.", approval_id=approval_id
-            )
+        await self._check_request(approval_id)
         await self._journal.decide(
             approval_id,
             approved=approved,
@@ -153,6 +154,23 @@ class FleetRun:
             arguments=arguments,
         )
         await self._workflows.wake(self.run_id)
+
+    async def _check_request(self, approval_id: str) -> None:
+        """Check that a request is this run's; its event may be heard a moment before the request is written."""
+        patience = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                asked = await self._journal.get_approval(approval_id)
+                break
+            except ApprovalError:
+                is_own = approval_id.startswith((f"{self.run_id}:", f"{self.run_id}/"))
+                if not is_own or time.monotonic() > patience:
+                    raise
+            await asyncio.sleep(_LOOKS)
+        if asked.run_id.partition("/")[0] != self.run_id:
+            raise ApprovalError(
+                f"The run {self.run_id!r} has no request {approval_id!r}.", approval_id=approval_id
+            )
 
     async def ended(self) -> RunRecord:
         """Wait until the fleet is done with the run.
