@@ -199,10 +199,13 @@ async def test_a_long_question_is_scrolled_and_its_buttons_stay_in_view() -> Non
         scopes = tuple(GrantScope)
         question = Question("editor", "edit", {}, preview, "the folder is not trusted " * 5, scopes)
         await at.app.push_screen(ApprovalDialog(question, 0))
+        arguments = at.app.screen.query_one(".arguments")
+        await at.until(lambda: arguments.max_scroll_y)  # it is drawn
         await at.press("pagedown")
+        await at.until(lambda: arguments.scroll_offset.y)
         shown = at.app.screen.query_one(".dialog").content_region
 
-        assert at.app.screen.query_one(".arguments").scroll_offset.y > 0
+        assert arguments.scroll_offset.y > 0
         for part in (*at.app.screen.query(Button), at.app.screen.query_one("#hint")):
             assert shown.contains_region(part.region), part
 
