@@ -34,6 +34,9 @@ from maverick.model import Message, Request, Response, StopReason, Tool, Usage
 
 T = TypeVar("T", default=str)
 
+_NOTHING_SAID = Conversation("", ())
+"""The conversation of a run that has not started."""
+
 
 class LoopState(Generic[T]):
     """Where a run stands; see :class:`~maverick.loop.machine.AgentLoop`."""
@@ -47,7 +50,7 @@ class LoopState(Generic[T]):
         self.turn = 0
         self.text = ""
         """The newest text of the model."""
-        self.conversation = Conversation("", ())
+        self.conversation = _NOTHING_SAID
         self.prefix_change: PrefixChange | None = None
         """How the newest request of a turn fails to extend the one before it, if it does."""
         self.ledger = Ledger()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NoReturn, overload
 
 import msgspec
@@ -89,8 +90,7 @@ class History(Sequence[Message]):
         return self._log.messages[index]
 
     def __iter__(self) -> Iterator[Message]:
-        messages = self._log.messages
-        return (messages[index] for index in range(self._length))
+        return islice(self._log.messages, self._length)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or isinstance(other, str | bytes):

@@ -28,12 +28,14 @@ _FIGURES = (
 
 def listeners_of(on_activity: Listener | None) -> list[Listener]:
     """The listeners of a run: the caller's, and the log if it is enabled."""
-    if on_activity is not None and not callable(on_activity):
+    listeners: list[Listener] = [log_event] if logger.isEnabledFor(logging.INFO) else []
+    if on_activity is None:
+        return listeners
+    if not callable(on_activity):
         refuse("on_activity", f"expected a function that takes an event, such as print, got {on_activity!r}.")
     if is_async(on_activity):
         refuse("on_activity", "expected a plain function; to await something for each event, use stream().")
-    listeners: list[Listener] = [log_event] if logger.isEnabledFor(logging.INFO) else []
-    return listeners if on_activity is None else [*listeners, on_activity]
+    return [*listeners, on_activity]
 
 
 def is_async(function: object) -> bool:

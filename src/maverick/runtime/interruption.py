@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from maverick.exceptions import AgentError, RunHandedOverError
 from maverick.loop.result import TerminateReason
+from maverick.providers.deadlines import deadlines_of
 
 R = TypeVar("R")
 
@@ -96,7 +97,7 @@ class Interruption:
         self._left: float | None = seconds
         """The seconds that are left, while the clock stands still."""
         self._deadline: float | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._deadlines = deadlines_of(self._loop)
         self.start_clock()
         self._handover = handover
         self._unsubscribe: list[Callable[[], None]] = []
@@ -151,20 +152,19 @@ class Interruption:
 
     def stop_clock(self) -> None:
         """Count no time from here on."""
-        if self._timer is not None and self._deadline is not None:
-            self._timer.cancel()
+        if self._deadline is not None:
+            self._deadlines.forget(self)
             self._left = self._deadline - self._loop.time()
 
     def start_clock(self) -> None:
         """Count time again."""
         if self._left is not None:
             self._deadline, self._left = self._loop.time() + self._left, None
-            self._timer = self._loop.call_at(self._deadline, self._time_is_up)
+            self._deadlines.watch(self, self._deadline, self._time_is_up)
 
     def close(self) -> None:
         """Stop watching."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._deadlines.forget(self)
         for unsubscribe in self._unsubscribe:
             unsubscribe()
 
