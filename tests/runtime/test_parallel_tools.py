@@ -143,6 +143,27 @@ async def test_the_event_loop_goes_on_while_a_blocking_tool_runs() -> None:
     assert results_in(result.messages) == ["released"]
 
 
+async def test_a_turn_of_tools_that_answer_at_once_takes_one_round_of_the_event_loop() -> None:
+    turns, rounds = 20, 0
+
+    @tool
+    async def greet() -> str:
+        """Answer without waiting for anything."""
+        return "hello"
+
+    async def count() -> None:
+        nonlocal rounds
+        while True:
+            await asyncio.sleep(0)
+            rounds += 1
+
+    counting = asyncio.create_task(count())
+    await run([*[calls(call("greet"), call("greet"))] * turns, "ok"], agent(greet, max_turns=None))
+    counting.cancel()
+
+    assert rounds <= turns
+
+
 @pytest.mark.skipif(
     sys.version_info < (3, 12), reason="the event loop starts tasks eagerly from Python 3.12 on"
 )

@@ -87,9 +87,10 @@ async def test_a_sequential_call_that_fails_or_is_refused_does_not_hold_up_the_o
     assert diary.notes == ["+bad", "-bad", "+good", "-good"]
 
 
+@pytest.mark.parametrize("turns", [1, 2])
 @pytest.mark.requirement("F-TOOL-SEQUENTIAL", "F-TOOL-DEADLINE")
 async def test_a_call_waits_until_the_one_before_has_cleaned_up_after_its_time(
-    monkeypatch: pytest.MonkeyPatch,
+    turns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = LeapingClock(monkeypatch)
     diary = Diary()
@@ -105,8 +106,9 @@ async def test_a_call_waits_until_the_one_before_has_cleaned_up_after_its_time(
                 await asyncio.sleep(0)
             diary.notes.append("cleaned up")
 
+    both = [call("hang"), call("write", name="after")]
     async with asyncio.timeout(300):
-        result = await run([calls(call("hang"), call("write", name="after")), "ok"], agent(hang, diary.write))
+        result = await run([*(both if turns == 2 else [calls(*both)]), "ok"], agent(hang, diary.write))
 
     assert [record.outcome for record in result.tool_calls] == [ToolOutcome.FAILED, ToolOutcome.FINISHED]
     assert diary.notes == ["cleaned up", "+after", "-after"]
