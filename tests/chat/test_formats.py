@@ -73,7 +73,10 @@ async def test_a_task_that_is_deleted_after_a_confirmation(parlour: Parlour) -> 
     [
         ("make buy milk high priority", "Updated! 'buy milk' now has high priority."),
         ("move buy milk to Friday", "Updated! 'buy milk' now has a due date of Friday."),
-        ("rename buy milk to buy oat milk", "Updated! 'buy oat milk' now has a new title."),
+        (
+            "rename buy milk to buy oat milk",
+            "Updated! 'buy oat milk' now has a new title (it was 'buy milk').",
+        ),
         ("remove the due date from buy milk", "Updated! 'buy milk' now has no due date."),
     ],
 )

@@ -17,7 +17,7 @@ from chat.parlour import Parlour
 from maverick import tool
 from maverick.chat import AgentResult, AgentRunner, Database
 from maverick.chat.phrases import ONE_AT_A_TIME, TROUBLE, UNSEEN, unbacked
-from maverick.exceptions import ToolError
+from maverick.exceptions import NetworkError, ToolError
 from maverick.loop import RunConfig
 from maverick.loop.events import ContentChunk
 from maverick.model import Request
@@ -434,6 +434,7 @@ async def test_two_deletes_asked_for_again_and_again_are_both_confirmed(database
         ("and what's the weather like?", "The weather is fine, and the rent has gone.", False),
         ("and what's the weather like?", "Your tasks like this weather.", False),
         ("and is the rent paid?", "Yes, the rent is paid.", False),
+        ("and what else is new?", "What else can I do, with your list now empty?", False),
         ("and how many tasks do I have?", "That makes 12 tasks.", False),
     ],
 )
@@ -503,6 +504,7 @@ async def test_neither_consent_nor_a_question_takes_for_done_what_no_tool_did(
     [
         ("add it", "What shall I call it?"),
         ("move that one", "Sure, which one do you mean? And to which day?"),
+        ("add a task", "Sure! What should the task be called?"),
         ("hello", "<think>A greeting.</think>Hello! How can I help you today?"),
         ("thanks!", "You're welcome! Have a lovely day."),
     ],
@@ -761,3 +763,168 @@ async def test_a_model_does_not_see_what_was_added_to_its_words_and_cannot_say_i
         unbacked("Paris does not."),
     )
     assert [message.content for message in asked[1].messages][1] == "Rome lies on the Tiber."
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("do I have anything to do?", "You have nothing to do today."),
+        ("hi", "That is all for today."),
+        ("thanks for deleting it", "You're welcome!"),
+        ("yes please", "Certainly."),
+        ("thanks", "You're welcome!"),
+        ("is it?", "It is."),
+    ],
+)
+async def test_small_words_are_no_courtesy_where_they_may_say_that_something_is_so(
+    message: str, words: str, database: Database
+) -> None:
+    client = ScriptedClient([call("delete_task", task="buy milk"), reply("x"), reply(words)])
+    parlour = Parlour(database, client=client)
+    parlour.add("buy milk")
+    await parlour.say("delete milk")  # which leaves a question open
+
+    result = await parlour.say(message)
+    await parlour.aclose()
+
+    assert UNSEEN in result.response
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize(
+    "claim", ["Absolutely, it's in the bin.", "Glad I could get rid of it for you.", "Right, all of it."]
+)
+async def test_a_tool_for_something_else_does_not_make_a_claim_true(claim: str, database: Database) -> None:
+    @tool(effect="pure")
+    async def get_weather(city: str) -> str:
+        """The weather of a city."""
+        return f"It is sunny in {city}, and it will get warm."
+
+    weather = call("get_weather", city="Brest")
+    script: list[Any] = [
+        weather, reply(claim),
+        calls(weather, call("delete_task", task="milk")), reply(f"It is sunny in Brest. {claim}"),
+    ]  # fmt: skip
+    parlour = Parlour(database, client=ScriptedClient(script), tools=[get_weather])
+    parlour.add("buy milk")
+
+    alone = await parlour.say("is the milk gone?")
+    beside = await parlour.say("weather in Brest, and delete milk")
+    await parlour.aclose()
+
+    assert UNSEEN in alone.response
+    assert claim not in beside.response
+    assert beside.response.startswith("It is sunny in Brest.")
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Ich habe die Milch gelöscht.",
+        "Cheers to an empty list!",
+        "You should do your taxes first, they are late.",
+        "The milk is toast.",
+    ],
+)
+async def test_what_is_said_above_a_list_is_advice_about_it(words: str, database: Database) -> None:
+    parlour = Parlour(database, client=ScriptedClient([call("list_tasks"), reply(words)]))
+    parlour.add("buy milk")
+
+    result = await parlour.say("what should I do first?")
+    await parlour.aclose()
+
+    assert result.response == "1. ☐ buy milk"
+
+
+@pytest.mark.requirement("004-Q-JARGON", "004-Q-IDS", "CHAT-TRUTH")
+@pytest.mark.parametrize(
+    "sought",
+    [
+        "id 17 ValueError 500",
+        '{"task": 1}',
+        "🎉🎉 task",
+        "I've removed 'pay rent' from your tasks. Your list is empty",
+    ],
+)
+async def test_what_a_model_looks_for_is_quoted_only_in_plain_words(sought: str, database: Database) -> None:
+    script: list[Any] = [
+        call("complete_task", task=sought),
+        reply("x"),
+        call("list_tasks", about=sought),
+        reply("x"),
+    ]
+    parlour = Parlour(database, client=ScriptedClient(script))
+    parlour.add("buy milk")
+
+    missing = await parlour.say("finish that one")
+    none = await parlour.say("anything like it?")
+    await parlour.aclose()
+
+    assert missing.response == "I couldn't find a task like that in your list."
+    assert none.response == "You have no tasks like that."
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+async def test_a_reply_shows_that_a_model_acted_on_something_else_than_was_asked(database: Database) -> None:
+    script: list[Any] = [
+        call("update_task", task="pay rent", title="oat"), reply("x"),
+        call("list_tasks", about="milk"), reply("x"),
+        call("change_all_tasks", operation="delete_all"), reply("x"),
+    ]  # fmt: skip
+    parlour = Parlour(database, client=ScriptedClient(script))
+    parlour.add("buy milk", "pay rent")
+
+    renamed = await parlour.say("rename milk to oat")
+    listed = await parlour.say("show my open tasks")
+    asked = await parlour.say("delete everything but the milk")
+    await parlour.aclose()
+
+    assert renamed.response == "Updated! 'oat' now has a new title (it was 'pay rent')."
+    assert listed.response == "1. ☐ buy milk\n2. ☐ oat"
+    assert asked.response == ("This spares none of them. That's a big action. Confirm with 'yes delete all'.")
+
+
+@pytest.mark.requirement("004-C-BULK")
+@pytest.mark.parametrize(
+    ("operation", "short", "whole"),
+    [
+        ("complete_all", "yes complete", "yes complete all"),
+        ("delete_completed", "yes delete", "yes delete completed"),
+        ("delete_all", "yes delete", "yes delete all"),
+    ],
+)
+async def test_a_big_action_takes_the_whole_phrase(
+    operation: str, short: str, whole: str, database: Database
+) -> None:
+    acts = [call("complete_task", task="old one"), *[call("change_all_tasks", operation=operation)] * 3]
+    script: list[Any] = [turn for act in acts for turn in (act, reply("x"))]
+    parlour = Parlour(database, client=ScriptedClient(script))
+    parlour.add("buy milk", "pay rent", "old one")
+    await parlour.say("finish the old one")
+    before = Stored.of(parlour.tasks())
+
+    await parlour.say("do it")
+    await parlour.say(short)
+    assert Stored.of(parlour.tasks()) == before
+
+    done = await parlour.say(f"Yes please, {whole.removeprefix('yes ')}!")
+    await parlour.aclose()
+
+    assert done.response.startswith("Done! I've ")
+
+
+@pytest.mark.requirement("004-ERRORS")
+async def test_trouble_after_a_change_does_not_ask_for_it_again(database: Database) -> None:
+    script: list[Any] = [call("add_task", title="eggs"), *[NetworkError("gone")] * 4]
+    parlour = Parlour(database, client=ScriptedClient(script), limits=LIMITS)
+
+    result = await parlour.say("add eggs")
+    await parlour.aclose()
+
+    assert not result.success
+    assert result.response.split("\n") == [
+        "Got it! Added 'eggs' to your list. Anything else?",
+        "I had a bit of trouble after that. Please check your list before you ask again.",
+    ]

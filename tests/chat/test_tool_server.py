@@ -150,7 +150,7 @@ async def test_a_task_can_be_changed_in_every_way(hands: Hands) -> None:
     nothing = await hands("update_task", task="oat milk")
 
     assert changed["data"]["message"] == (
-        "Updated! 'buy oat milk' now has a new title, a new description, low priority, a due date of Friday and the "
+        "Updated! 'buy oat milk' now has a new title (it was 'buy milk'), a new description, low priority, a due date of Friday and the "
         "status complete."
     )
     assert (cleared["data"]["due_date"], cleared["data"]["completed"]) == (None, False)

@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
-from maverick.chat.claims import SMALL_WORDS, is_courtesy, is_english
+from maverick.chat.claims import SMALL_WORDS, greets, is_english
 from maverick.chat.matching import KNOWN_TASKS, meaningful, plain_word
 from maverick.chat.offline import Kind, Meaning, meaning_of
 from maverick.chat.offline.grammar import is_question
 from maverick.chat.offline.mentions import mark
 from maverick.chat.offline.wording import begins_with_deed
+from maverick.chat.phrases import OPEN_QUESTION
 from maverick.chat.plain_words import normalized
 from maverick.chat.tables import Task, now
 from maverick.chat.task_tools import ADD, COMPLETE, LIST
@@ -92,6 +93,11 @@ _WHOLE_LIST = re.compile(
     r"(?:please |can you |could you )*(?:what's|what is|show|list|see|display|read|give)(?: me)?(?: on)?(?: all)?(?: of)?(?: my| the)?"
     r"(?: whole| full| entire)?(?: to-?do)? (?:list|tasks|to-?dos)(?: please| again| now)*\W*"
 )
+_VAGUE = frozenset(("else", "going", "left", "new", "next", "now"))
+"""Words of a question that is about nothing in particular."""
+_EXCEPTS = re.compile(
+    r"\b(?:but|except\w*|besides|apart from|other than|save for|without|not the|keep|leave|spare)\b"
+)
 _SHORT = 7
 _SMALL_TALK = (Kind.GREETING, Kind.THANKS, Kind.GOODBYE, Kind.HELP)
 
@@ -120,6 +126,11 @@ class Asked:
     def changes(self) -> bool:
         """Whether it asks for a change of the tasks."""
         return any(call.tool_name != LIST.name for call in self._meaning.calls)
+
+    @cached_property
+    def makes_exception(self) -> bool:
+        """Whether it excepts something from what it asks for."""
+        return _EXCEPTS.search(self._plain) is not None
 
     @cached_property
     def declines(self) -> bool:
@@ -179,8 +190,9 @@ class Asked:
 
     @cached_property
     def is_courtesy(self) -> bool:
-        """Whether it is only a greeting, thanks or a goodbye."""
-        return is_courtesy(self._plain) or self._meaning.kind in (Kind.GREETING, Kind.THANKS, Kind.GOODBYE)
+        """Whether it is only a greeting, thanks or a goodbye, and not the answer to a question that is open."""
+        answered = next((each.content for each in reversed(self._history) if each.role is Role.ASSISTANT), "")
+        return greets(self._plain) and not OPEN_QUESTION.search(answered)
 
     def names_task(self, text: str) -> bool:
         """Whether a text names an open task, and it is clear which."""
@@ -204,7 +216,7 @@ class Asked:
             return set()
         other = Asked(found[1], (), self._all)
         is_of_world = other.is_of_world and not other.is_about_tasks
-        return {*meaningful(found[1])} - self._subjects - SMALL_WORDS if is_of_world else set()
+        return {*meaningful(found[1])} - self._subjects - SMALL_WORDS - _VAGUE if is_of_world else set()
 
     @cached_property
     def is_about_tasks(self) -> bool:

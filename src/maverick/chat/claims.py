@@ -76,29 +76,48 @@ _OFFERS_ITSELF = re.compile(
 _COURTESY = frozenset(
     re.findall(
         r"[\w']+",
-        "absolutely afternoon anytime all am a amazing and any anything are at awesome back bless bye can care certainly chat cheers "
-        "congratulations cool course day dear do doing else enjoy evening excellent exactly fair fantastic fine for fun glad good goodbye "
-        "great haha happy have hello help here hey hi hm hmm hope hooray how hurray i i'm idea indeed interesting is it kind later lovely luck may "
-        "me mind morning much my need nice night no nothing of oh ok okay on perfect phew please pleasure point problem question rest right "
-        "see sleep so soon sorry sounds splendid super sure take thank thanks that that's then there thing time to today tomorrow tonight "
-        "too true very weekend welcome well what what's will wonderful worries wow yay yes you you're your yum",
+        "absolutely afternoon anytime all am a amazing and at awesome bless bye care certainly cheers congratulations cool course day "
+        "dear enjoy evening excellent exactly fair fantastic fine fun glad good goodbye great haha happy hello help here hey hi hm hmm "
+        "hooray how hurray i i'm idea indeed interesting is it kind later lovely luck me morning much my nice night no nothing of oh ok okay "
+        "perfect phew please pleasure point problem question right see sleep so soon sorry sounds splendid super sure thank thanks "
+        "take that that's then there thing to too true very welcome well what wonderful worries wow yay yes you you're your yum",
     )
 )
 """A short sentence of these words alone says nothing of what was done."""
-_ASKING = _COURTESY.union(
+_POLITE = re.compile(
+    r"(?:(?:hello|hi|hey|oh|ah|aw|well|and|of course|sure)(?: there| again)?,? )*(?:hello|hi|hey|yo|good (?:morning|afternoon|evening|night|day)|welcome(?: back)?"
+    r"|(?:good)?bye(?: for now)?|see you(?: soon| later| tomorrow| then| around)?|talk (?:to you )?(?:soon|later)|take (?:care|your time)|sleep well|good luck"
+    r"|(?:have|enjoy) (?:an?|your|the) (?:(?:good|great|lovely|nice|wonderful|restful|relaxing|quiet|rest of your) )*(?:day|morning|afternoon|evening|night|weekend|week|time|one)"
+    r"|(?:(?:the )?same to )?you too|you're (?:very |most )?welcome|you are welcome|no (?:problem|worries)(?: at all)?|my pleasure|any ?time"
+    r"|thank you(?: so much| very much)?|thanks(?: a lot)?|cheers|i'm (?:doing )?(?:well|fine|good|great)(?:,? thank(?:s| you)(?: for asking)?)?|doing well,? thanks(?: for asking)?"
+    r"|how (?:can|may) i help(?: you)?(?: today)?|what can i (?:do for|help) you(?: with)?(?: today)?|what would you like to do(?: today)?"
+    r"|how(?: are you(?: doing)?| about you)(?: today)?|what's (?:up|on your mind)|(?:it's )?(?:nice|good|lovely) to (?:meet|see|hear from) you(?: too| again)?"
+    r"|happy to (?:help|chat)|i'm here(?: if you need me)?|merry christmas|happy (?:new year|birthday|holidays)(?: to you)?)(?:,? (?:then|too|there|friend|everyone))?"
+)
+"""A whole sentence that is a courtesy; a closed list, since words alone may say "you have nothing to do today"."""
+_GREETED = re.compile(
+    r"(?:(?:hi|hello|hey|yo|hiya|howdy|good (?:morning|afternoon|evening|night|day)|morning|evening|(?:good)?bye|see (?:you|ya)(?: later| soon| tomorrow)?|cya|good ?night"
+    r"|thanks?(?: you)?(?: so much| very much| a lot| a bunch)?|thx|ty|cheers|merry christmas|happy new year|how are you(?: doing)?(?: today)?|how's it going|what's up"
+    r"|nice to meet you|have a (?:good|great|nice|lovely) (?:day|one|evening|night|weekend)|there|maverick|again|you)[ ,.!?]*)+"
+)
+_ASKING = frozenset(
     re.findall(
         r"[\w']+",
-        "add and be by call called change complete date day deadline delete description detail details could describe due exactly exact "
-        "exactly for full give have how i'd it's its label like list mark mean meant more move name new number on one ones or priority remind "
-        "rename remove say schedule shall should specific task tasks tell the them they thing this title titles to update was when where "
-        "which who whom with word wording words would write",
+        "a about add and any are be by call called can change complete could date day deadline delete describe description detail details do due "
+        "exactly for full give have how i i'd i'm is it it's its kind label like list mark me mean meant more move my name new number of okay ok on "
+        "one ones or please priority question remind rename remove right say schedule shall should so sorry specific sure task tasks tell that the "
+        "them then they thing this title titles to update was what what's when where which who whom will with word wording words would write you your",
     )
-) - {"all", "else", "nothing", "there"}
+)
+_WILLING = re.compile(
+    r"sure(?: thing)?|ok(?:ay)?|of course|gladly|certainly|happy to help(?: with that)?|no problem|i'd like to help"
+)
 _DETAIL = re.compile(
-    r"\b(?:which|when|call(?:ed)?|titles?|name|mean|say|remind|dates?|day|deadline|details?|specific|wording)\b"
+    r"\b(?:which|when|call(?:ed)?|titles?|name|mean|say|remind|dates?|day|deadline|details?|specific|wording|add|delete|remove|rename)\b"
 )
 """What is missing from a request is asked for with one of these words, and none but those above."""
-_SHORT = 8
+_STOPS = re.compile(r"[.!?…\n]+")
+_SHORT = 5
 _SHORT_QUESTION = 14
 _REFUSES = re.compile(
     r"\b(?:can't|cannot|unable|not able|not (?:sure|certain)|afraid|sorry|beyond me|i (?:don't(?! (?:see|find|have))|never|only|have no)|got cut off)\b"
@@ -122,7 +141,7 @@ _ENGLISH = (
             "three up very were what when where which while who why with without won't would yes you'll you've",
         )
     )
-    | (_COURTESY - {"a", "am", "do", "i", "is", "me", "no", "on", "so"})
+    | (_COURTESY - {"a", "am", "i", "is", "me", "no", "so"})
     | BASE_FORMS.keys()
     | frozenset(BASE_FORMS.values())
     | frozenset(re.findall("[a-z]{3,}", DEED))
@@ -176,6 +195,11 @@ _EVENT = re.compile(
 """Tells what happened, or how things stand."""
 
 
+_ADVISES = re.compile(
+    r"\b(?:should|would|could|can|may|might|i'd|try|start|begin|tackle|focus|pick|choose|do|go|get|give|take|suggest|recommend|before|then|first|next|after"
+    r"|easy|easiest|quick\w*|hard\w*|short\w*|long\w*|best|most|least|because|since|together|group|later|wait)\b"
+)
+"""Advises, or gives a reason for an advice."""
 _COUNTS = re.compile(r"\b(?:only|all|just) (?:\d+|one|two|three|four|five|six|seven|eight|nine|ten) of\b")
 _DUE = re.compile(r"\b(?:over)?due\b", re.IGNORECASE)
 
@@ -198,9 +222,22 @@ def is_claim(sentence: str, *, elsewhere: bool = False, in_talk: bool = False) -
     return bool(is_likely) and not any(each.search(plain) for each in (_ASKS, _OFFERS, _PRIVATE))
 
 
+def is_polite(text: str) -> bool:
+    """Whether a text is nothing but courtesies, each from a closed list."""
+    sentences = [_plain(each).strip("?") for each in _STOPS.split(text)]
+    return all(_POLITE.fullmatch(each) for each in sentences if each)
+
+
+def greets(said: str) -> bool:
+    """Whether a message is nothing but a greeting, thanks or a goodbye."""
+    return _GREETED.fullmatch(_plain(said)) is not None
+
+
 def asks_back(text: str) -> bool:
     """Whether a text does nothing but ask for a detail, and takes nothing for done."""
     questions = re.findall(r"[^.!?…\n]*[.!?…\n]*", text.strip())[:-1]
+    if len(questions) > 1 and _WILLING.fullmatch(_plain(questions[0])):
+        del questions[0]
     return bool(questions) and all(map(_asks_for_detail, questions))
 
 
@@ -222,7 +259,7 @@ def is_statement(sentence: str, *, of_task: bool = False) -> bool:
     """
     said = _plain(sentence)
     offers = _OFFERS_ITSELF if of_task else _OFFERS
-    return not said.endswith("?") and not offers.search(said) and not is_courtesy(said)
+    return not said.endswith("?") and not offers.search(said) and not (is_courtesy(said) or is_polite(said))
 
 
 def tells_deed(sentence: str) -> bool:
@@ -231,12 +268,15 @@ def tells_deed(sentence: str) -> bool:
 
 
 def is_advice(sentence: str, titles: AbstractSet[str], *, are_dated: bool) -> bool:
-    """Whether a sentence may advise about tasks that were just listed: it tells nothing new, and quotes no other title."""
-    if _COUNTS.search(_plain(sentence)) or not (are_dated or not _DUE.search(sentence)):
+    """Whether a sentence advises about tasks that were just listed: it names one, tells nothing new, and quotes no other title."""
+    said = _plain(sentence)
+    if not _ADVISES.search(said) or _COUNTS.search(said) or not (are_dated or not _DUE.search(sentence)):
         return False
     quoted = {each.strip("'‘’\"“”").casefold() for each in _QUOTED.findall(sentence)}
     tells = tells_event(sentence) or tells_plans(sentence) or tells_deed(sentence)
-    return quoted <= titles and not tells
+    words = {*_WORD.findall(said)}
+    names = any(words.intersection(_WORD.findall(title)) for title in titles)
+    return names and quoted <= titles and not tells and is_english(sentence)
 
 
 def tells_plans(sentence: str) -> bool:

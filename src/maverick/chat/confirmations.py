@@ -197,11 +197,8 @@ def _pending(user_id: str) -> SelectOfScalar[Confirmation]:
 
 
 def _confirms(message: str, phrase: str) -> bool:
-    """Whether a message is the phrase; "yes delete" is short for "yes delete completed", but deleting all takes all of it."""
-    said, wanted = _decision(message), _decision(phrase)
-    return said == wanted or (
-        len(said) > 1 and said == wanted[: len(said)] and wanted[1:] != ["delete", "all"]
-    )
+    """Whether a message is the phrase."""
+    return _decision(message) == _decision(phrase)
 
 
 def _decision(words: str) -> list[str]:

@@ -20,14 +20,19 @@ STOPPED = "I stopped, as you asked."
 UNSEEN = "(Your list was not read or changed.)"
 """Ends a reply that no tool stands behind, whatever a model says in it."""
 NOTHING_DONE = f"Could you provide more details about what you would like me to do? {UNSEEN}"
+NO_EXCEPTION = "This spares none of them."
 ONE_AT_A_TIME = "Let's take these one at a time."
 DECLINED = "All right, I'll leave everything as it is."
 NOTHING_TO_UNDO = "There is nothing to undo."
-BREAKDOWNS = (TROUBLE, TOO_MUCH, OUT_OF_TIME, STOPPED)
+CUT_SHORT = "I had a bit of trouble after that. Please check your list before you ask again."
+BREAKDOWNS = (TROUBLE, TOO_MUCH, OUT_OF_TIME, STOPPED, CUT_SHORT)
 """The replies when the agent could not finish."""
 GOT_IT = "Got it! Added "
 CONFIRM_DELETE = "yes delete"
 """What a user replies to have a task deleted."""
+
+OPEN_QUESTION = re.compile(r"Reply '[^']+' to confirm\.$|Confirm with '[^']+'\.$")
+"""Ends a reply that waits for a confirmation."""
 
 _SHORT = 60
 _TIMING = 40

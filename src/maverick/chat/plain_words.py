@@ -56,7 +56,7 @@ _MONTHS = _set(
     "january february march april may june july august september october november december jan feb mar apr jun jul "
     "aug sep sept oct nov dec"
 )
-_LABELS = _set("code entry item line no nr number port status task version")
+_LABELS = _set("code entry item line no nr number port ref reference row status task ticket version")
 """A number after one of these names something."""
 _LEADS = _set(
     "about after are around at before between by chapter equals from is makes page plus than till times to until was"
@@ -93,6 +93,7 @@ _TERMS = re.compile(
             r"(?:stack|buffer) overflow|cache miss\w*|latency|recursion|upstream|prompt injection|hallucinated|tokens? expired",
             r"status (?:two|three|four|five) hundred|(?:failed|exited|ended) with code \w+|system messages?|unexpected token",
             rf"(?:task|item|entry|record|row) (?:number )?{_HIGH}",
+            r"caches?|cached|invalidated|(?:exponential )?backoff|npm|pip install|\d{3} (?:forbidden|unauthorized|conflict|gone|timeout)",
             r"idempoten\w*|(?:de)?seriali[sz]\w*|system prompts?|(?:tool|function)[ -]?calls?|called the tool",
         )
     )
@@ -183,7 +184,8 @@ def _is_number(words: Sequence[str], place: int, *, facts: bool, any_fact: bool)
     if before in _LABELS:
         return False
     counts = after.replace("'", "").isalpha() and after not in _COUNTS_NOTHING
-    if facts and _FACT.fullmatch(number) and (any_fact or counts or not _CODE.fullmatch(number)):
+    is_code = _CODE.fullmatch(number) and not (any_fact or (counts and words[place + 1].islower()))
+    if facts and _FACT.fullmatch(number) and not is_code:
         return True
     if _YEAR.fullmatch(number) and (before in _DATES_LEAD or _SMALL.fullmatch(before)):
         return True

@@ -17,7 +17,7 @@ import msgspec
 from maverick.chat import phrases
 from maverick.chat.contract import AgentResult, ToolCallRecord
 from maverick.chat.streaming import SentenceFilter
-from maverick.chat.task_tools import ADD, LIST, TASK_TOOL_NAMES
+from maverick.chat.task_tools import ADD, CHANGE_ALL, LIST, TASK_TOOL_NAMES
 from maverick.journal.redaction import redact_text
 from maverick.loop import TerminateReason
 from maverick.loop.result import ToolOutcome, ToolRecord
@@ -59,16 +59,20 @@ class _Outcome:
         return data
 
 
-def unfit_list(calls: Sequence[ToolCallRecord], *, wants_whole: bool) -> ToolCallRecord | None:
+def unfit_list(calls: Sequence[ToolCallRecord], text: SentenceFilter) -> ToolCallRecord | None:
     """The last call for a list, if tasks were changed after it, or if it is a part of what was asked for."""
     outcomes = [outcome for call in calls if (outcome := _outcome(call)) is not None]
     lists = [place for place, outcome in enumerate(outcomes) if outcome.kind is _Kind.LIST]
-    if not lists:
+    if not lists or not text.wants_list:
         return None
     last = outcomes[lists[-1]].call
     is_old = any(outcome.kind is _Kind.DONE for outcome in outcomes[lists[-1] :])
-    is_part = wants_whole and len(lists) == 1 and last.parameters not in _WHOLE
-    return last if is_old or is_part else None
+    is_part = len(lists) == 1 and last.parameters not in _WHOLE
+    if is_part and text.wants_whole_list:
+        return replace(last, parameters={})
+    if is_part and not text.was_said(str(last.parameters.get("about", ""))):
+        return replace(last, parameters={name: v for name, v in last.parameters.items() if name != "about"})
+    return last if is_old else None
 
 
 def compose(
@@ -78,9 +82,8 @@ def compose(
 
     ``latest`` is the list as it is now, where the user asked for one before a change, or for more than the model did.
     """
-    outcomes = _standing(
-        calls if latest is None else [*(c for c in calls if c.tool_name != LIST.name), latest]
-    )
+    made = calls if latest is None else [*(c for c in calls if c.tool_name != LIST.name), latest]
+    outcomes = [_for_user(outcome, text) for outcome in _standing(made)]
     trouble = phrases.TROUBLE if text.failed else ""
     if outcomes or trouble:
         errors = [outcome.sentence for outcome in outcomes if outcome.kind is _Kind.ERROR] + [trouble]
@@ -89,7 +92,7 @@ def compose(
         return AgentResult(
             not error, _joined(text.text, *_shown(outcomes, room), trouble), list(calls), error or None
         )
-    if text.claimed and not text.declines:
+    if text.disclaimer == phrases.NOTHING_DONE:
         response = phrases.unbacked(text.text, phrases.NOTHING_DONE)
         return AgentResult(False, response, list(calls), phrases.NOTHING_DONE)
     if not text.text and not (text.declines and text.disclaimer):
@@ -99,14 +102,15 @@ def compose(
 
 def explain(reason: TerminateReason, calls: Sequence[ToolCallRecord], text: SentenceFilter) -> AgentResult:
     """The reply when the agent did not finish: what was done until then, and why it ended."""
-    why = phrases.TROUBLE
+    has_acted = any(outcome.kind is _Kind.DONE for outcome in map(_outcome, calls) if outcome is not None)
+    why = phrases.CUT_SHORT if has_acted else phrases.TROUBLE
     if reason in _LIMITS:
         why = phrases.TOO_MUCH
     elif reason is TerminateReason.TIMEOUT:
         why = phrases.OUT_OF_TIME if calls else phrases.TROUBLE
     elif reason is TerminateReason.ABORTED:
         why = phrases.STOPPED
-    outcomes = [outcome for outcome in _standing(calls) if outcome.sentence != why]
+    outcomes = [_for_user(outcome, text) for outcome in _standing(calls) if outcome.sentence != why]
     shown = _shown(outcomes, phrases.RESPONSE_LENGTH - len(text.text) - len(why))
     is_stopped_text = reason is TerminateReason.ABORTED and text.text and not shown
     if is_stopped_text:
@@ -114,6 +118,21 @@ def explain(reason: TerminateReason, calls: Sequence[ToolCallRecord], text: Sent
     else:
         response = _joined(text.text, *shown, why)
     return AgentResult(False, response, list(calls), why)
+
+
+def _for_user(outcome: _Outcome, text: SentenceFilter) -> _Outcome:
+    """The message of a tool without what the model was looking for, if that is nothing a user may read.
+
+    A question about many tasks says so if the model left out what the user excepted.
+    """
+    sentence, given = outcome.sentence, outcome.call.parameters
+    for sought in given.values():
+        if isinstance(sought, str) and not text.may_quote(sought):
+            sentence = sentence.replace(f" about '{phrases.shortened(sought)}'", " like that")
+    is_bulk = outcome.kind is _Kind.QUESTION and outcome.call.tool_name == CHANGE_ALL.name
+    if is_bulk and text.makes_exception and not given.get("except_tasks"):
+        sentence = f"{phrases.NO_EXCEPTION} {sentence}"
+    return replace(outcome, sentence=sentence)
 
 
 def _standing(calls: Sequence[ToolCallRecord]) -> list[_Outcome]:
@@ -164,7 +183,7 @@ def _is_outdated(outcome: _Outcome, later: Sequence[_Outcome]) -> bool:
         )
     if outcome.kind is _Kind.QUESTION:  # a new question withdraws the one before
         return any(o.kind is _Kind.QUESTION for o in later)
-    return False
+    return " already " in outcome.sentence and any(o.sentence == outcome.sentence for o in later)
 
 
 def _what(outcome: _Outcome) -> tuple[str, dict[str, Any]]:

@@ -305,12 +305,11 @@ class AgentRunner:
         self, calls: Sequence[ToolCallRecord], text: SentenceFilter, user_id: str
     ) -> ToolCallRecord | None:
         """The list that the user asked for: all of it, and as it is after what was done since the model looked at it."""
-        before = unfit_list(calls, wants_whole=text.wants_whole_list)
-        if before is None or not text.wants_list:
+        wanted = unfit_list(calls, text)
+        if wanted is None:
             return None
-        parameters = {} if text.wants_whole_list else before.parameters
-        result = await self._server.call(before.tool_name, parameters, Caller(user_id, ""))
-        return replace(before, result=result)
+        result = await self._server.call(wanted.tool_name, wanted.parameters, Caller(user_id, ""))
+        return replace(wanted, result=result)
 
     def _check_message(self, context: AgentContext, message: str, request: str | None) -> None:
         """Check whether the message answers an open confirmation: it is the user's, and not the model's."""

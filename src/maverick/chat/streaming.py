@@ -11,11 +11,12 @@ from collections.abc import Sequence
 
 from maverick.chat.asked import Asked
 from maverick.chat.claims import (
+    SMALL_WORDS,
     asks_back,
     is_advice,
     is_claim,
-    is_courtesy,
     is_english,
+    is_polite,
     is_refusal,
     is_statement,
     tells_deed,
@@ -25,7 +26,7 @@ from maverick.chat.claims import (
 from maverick.chat.matching import meaningful
 from maverick.chat.phrases import DECLINED, NOTHING_DONE, RESPONSE_LENGTH, UNSEEN
 from maverick.chat.plain_words import words_of
-from maverick.chat.sentences import readable, split_off, unmarked, visible
+from maverick.chat.sentences import readable, split, split_off, unmarked, visible
 from maverick.chat.tables import Task
 from maverick.chat.task_tools import LIST
 from maverick.loop import ToolOutcome
@@ -48,7 +49,6 @@ _ECHO = re.compile(
     re.IGNORECASE,
 )
 """Says what the task tool's own message says."""
-_STOPS = re.compile(r"[.!?…\n]+")
 _DIVIDER = "~~~"
 """Begins and ends code; a single one only divides the text."""
 
@@ -155,7 +155,7 @@ class SentenceFilter:
             return
         for done in (name, _LOOKED_UP):
             self._not_done.pop(done, None)
-        self._of_others |= {*meaningful(about.replace("_", " "))}
+        self._of_others |= {*meaningful(about.replace("_", " "))} - SMALL_WORDS
         self._acted_elsewhere |= acts
 
     @property
@@ -177,7 +177,8 @@ class SentenceFilter:
             for separator, sentence in self._after_divider:
                 self._offer(separator, self._words_of(sentence))
         is_echo = self._tasks_called and _ECHO.fullmatch(self._introduction)
-        if self._introduction and not (self._introduction.endswith(":") or self._is_over or is_echo):
+        is_left = self._is_over and (self.is_request or not is_polite(self._introduction))
+        if self._introduction and not (self._introduction.endswith(":") or is_left or is_echo):
             self._ready.append(self._introduction)
         self._send(RESPONSE_LENGTH - max(len(self.disclaimer), len(UNSEEN)), last=True)
 
@@ -185,6 +186,26 @@ class SentenceFilter:
     def declines(self) -> bool:
         """Whether the user wants nothing done."""
         return self._asked.declines
+
+    @property
+    def is_request(self) -> bool:
+        """Whether the user wants something of their tasks."""
+        return self._asked.needs_list
+
+    @property
+    def makes_exception(self) -> bool:
+        """Whether the user wants something done to many tasks, but not to all."""
+        return self._asked.makes_exception
+
+    def was_said(self, words: str) -> bool:
+        """Whether the user used all of these words."""
+        return all(f" {word} " in self._theirs for word in words_of(words).split())
+
+    def may_quote(self, sought: str) -> bool:
+        """Whether a reply may have what a model was looking for: plain words, or the user's, that claim nothing."""
+        return self.was_said(sought) or bool(
+            readable(sought, self._theirs) == sought and not is_claim(sought)
+        )
 
     @property
     def wants_list(self) -> bool:
@@ -199,9 +220,13 @@ class SentenceFilter:
     @property
     def disclaimer(self) -> str:
         """What the reply has to say after words that no tool stands behind."""
-        if self._trusted or self._tasks_called or self._says_nothing or self._is_of_others:
-            return NOTHING_DONE if self.claimed else ""
-        return DECLINED if self.declines else NOTHING_DONE if self.claimed else UNSEEN
+        if self._trusted or self._tasks_called:
+            return ""
+        if self.declines:
+            return DECLINED
+        if self.claimed:
+            return NOTHING_DONE if self.is_request or not self.text else UNSEEN
+        return "" if self._says_nothing or self._is_of_others else UNSEEN
 
     @property
     def _is_ours(self) -> bool:
@@ -211,15 +236,14 @@ class SentenceFilter:
     @property
     def _says_nothing(self) -> bool:
         """Whether the model only asked for a detail, or exchanged courtesies with the user."""
-        is_polite = self._asked.is_courtesy and all(map(is_courtesy, _STOPS.split(self.text)))
-        return is_polite or asks_back(self.text)
+        return (self._asked.is_courtesy and is_polite(self.text)) or asks_back(self.text)
 
     @property
     def _is_of_others(self) -> bool:
         """Whether the reply only tells what tools other than the task tools did or found, for a message about that."""
         if not self._others_called or self._asked.needs_list:
             return False
-        return all(map(self._is_explained, filter(is_statement, _STOPS.split(self.text))))
+        return all(is_polite(each) or self._is_explained(each) for each in split(self.text))
 
     def _consider(self, sentence: str) -> None:
         """Check whether a sentence may be sent."""

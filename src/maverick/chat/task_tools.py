@@ -112,15 +112,17 @@ def _postponed(task: Task, days: int | None) -> dict[str, date]:
 
 def _updated(session: TaskSession, task: Task, values: Mapping[str, Any]) -> str:
     """Give a task these values, and say so; it is not touched if it has them."""
-    is_new = any(getattr(task, name) != value for name, value in values.items())
+    is_new, title = any(getattr(task, name) != value for name, value in values.items()), task.title
     if is_new:
         task = session.tasks.change(task, **values)
-    changes = [_change_in_words(name, task, session.today) for name in values]
+    changes = [_change_in_words(name, task, title, session.today) for name in values]
     return (phrases.updated if is_new else phrases.unchanged)(task.title, changes)
 
 
-def _change_in_words(name: str, task: Task, today: date) -> str:
+def _change_in_words(name: str, task: Task, old_title: str, today: date) -> str:
     match name:
+        case "title" if task.title != old_title:
+            return f"a new title (it was '{phrases.shortened(old_title)}')"
         case "priority":
             return f"{task.priority.lower()} priority"
         case "due_date" if task.due_date is not None:
