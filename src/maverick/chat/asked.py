@@ -23,7 +23,9 @@ _ALIKE = 3
 _UNMARKED = re.compile(r"\b(what|who|where|how|when|that|here)s\b")
 """Words that are typed without their apostrophe."""
 _ASKED_LAST = re.compile(
-    r"[.!,;:] *(?:how|what|what's|who|why|where|when|which)\b[^.!]*$|^(?:[\d.,%$€£ ]+(?:[-+*/x×÷^=]|in|to|of|split|times)\b|.*\bideas?\W*$)"
+    r"[.!,;:] *(?:how|what|what's|who|why|where|when|which)\b[^.!]*$|^(?:[\d.,%$€£ ]+(?:[-+*/x×÷^=]|in|to|of|split|times)\b|.*\bideas?\W*$"
+    r"|(?:can|could|do|does|did|is|are|was|were|will|would|has|should) (?!you\b|u\b|i\b|we\b)\w+"
+    r"|(?:another|a|one) (?:word|synonym|name) for\b)"
 )
 """A question after what it is about, or a sum without a question."""
 _FOR_WORDS = re.compile(
@@ -95,6 +97,11 @@ _WHOLE_LIST = re.compile(
 )
 _VAGUE = frozenset(("else", "going", "left", "new", "next", "now"))
 """Words of a question that is about nothing in particular."""
+_HOW = re.compile(
+    r"(?:so |and |but )*(?:how (?:do|does|can|to|would)|what(?:'s| is) the difference|what happens|what if|can i|do i have to)\b"
+)
+_FOR_ACTION = re.compile(r"(?:can|could|would|will) (?:you|u)\b")
+_FEW = 3
 _EXCEPTS = re.compile(
     r"\b(?:but|except\w*|besides|apart from|other than|save for|without|not the|keep|leave|spare)\b"
 )
@@ -119,7 +126,8 @@ class Asked:
             return not _FOR_WORDS.match(self._plain)
         is_short = len(self._plain.split()) < _SHORT and self._meaning.kind not in _SMALL_TALK
         is_consent = bool(is_short and _CONSENT.match(self._plain))
-        wants_words = self.is_of_world or self._is_remark or self.is_courtesy
+        is_asked = self.is_of_world and not _FOR_ACTION.match(self._plain)
+        wants_words = is_asked or self._is_remark or self.is_courtesy
         return is_consent or (not wants_words and self.names_task(self._said))
 
     @cached_property
@@ -179,14 +187,19 @@ class Asked:
 
     @cached_property
     def is_talk(self) -> bool:
-        """Whether it wants no more than words: a question about the world, or a remark."""
-        return (self.is_of_world or self._is_remark) and not self.needs_list
+        """Whether it says something, and neither wants anything of the list nor is only a courtesy."""
+        may_ask = _FOR_ACTION.match(self._plain) and self._title_words(self._said)
+        return bool(self._plain) and not (may_ask or self.needs_list or self.is_courtesy or self.declines)
+
+    @cached_property
+    def asks_how(self) -> bool:
+        """Whether it asks how something works in general."""
+        return _HOW.match(self._plain) is not None
 
     @cached_property
     def may_be_told_numbers(self) -> bool:
         """Whether a number by itself may answer it."""
-        is_sum = any(map(str.isdigit, self._said)) and not self.needs_tool
-        return self.is_talk or is_sum or bool(self.beside) or self.wants_invention
+        return self.is_talk or bool(self.beside) or self.wants_invention
 
     @cached_property
     def is_courtesy(self) -> bool:
@@ -206,7 +219,8 @@ class Asked:
         """Whether any answer, even "yes", tells something of the list, or may, in another language."""
         is_of_list = _OF_LIST.search(self._plain) and not _IN_GENERAL.match(self._plain)
         is_of_tasks = self.needs_tool or is_of_list or _OF_SELF.match(self._plain)
-        return bool(is_of_tasks) or not (is_english(self._said) or self.is_courtesy)
+        may_be = len(self._plain.split()) >= _FEW and not is_english(self._said)  # in another language
+        return bool(is_of_tasks) or (may_be and not self.is_courtesy)
 
     @cached_property
     def beside(self) -> set[str]:

@@ -204,17 +204,20 @@ _COUNTS = re.compile(r"\b(?:only|all|just) (?:\d+|one|two|three|four|five|six|se
 _DUE = re.compile(r"\b(?:over)?due\b", re.IGNORECASE)
 
 
-def is_claim(sentence: str, *, elsewhere: bool = False, in_talk: bool = False) -> bool:
+def is_claim(
+    sentence: str, *, elsewhere: bool = False, in_talk: bool = False, in_general: bool = False
+) -> bool:
     """Whether a sentence says that something was or will be done, or what is on the list.
 
     Tools other than the task tools may have acted ``elsewhere``, which the model may talk about. ``in_talk`` about
-    something else than tasks, only what the assistant did, or what is said of tasks, is a claim.
+    something else than tasks, only what the assistant did, or what is said of tasks, is a claim; where it is asked
+    how things work ``in_general``, only what it did.
     """
     said = normalized(sentence).casefold().replace("’", "'").strip()
     plain = _NEGATED.sub(" ", _QUOTED.sub("''", said)).strip()
     if _DID.search(plain):
         return not elsewhere or _ABOUT_TASKS.search(said) is not None
-    if (elsewhere or in_talk) and not _ABOUT_TASKS.search(said):
+    if in_general or ((elsewhere or in_talk) and not _ABOUT_TASKS.search(said)):
         return False
     if _CERTAIN.search(plain):
         return True

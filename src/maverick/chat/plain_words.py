@@ -26,7 +26,7 @@ def _set(words: str) -> frozenset[str]:
 
 _OPENING, _CLOSING = "\"'“‘„«(¿¡", "\"'”’»).,!?:;।"
 _BETWEEN_WORDS = frozenset("-–&")
-_SIGNS = frozenset("+×÷=>−*")
+_SIGNS = frozenset("+×÷=>−*/")
 """Stand between the numbers of a sum, the keys that are pressed together, the entries of a menu."""
 _LONGEST_WORD = 60
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’/-][^\W\d_]+)*")
@@ -35,11 +35,11 @@ _SPELT_SO = _set(
     "AD AI AM ASAP ATM BBC BBQ BC BCE BTW CD CEO CV DHL DIY DVD EU FAQ FYI GP GPS HR IKEA LED NASA NHS OK PDF PIN PM PS RSVP SIM TV UK UN UPS US USA "
     "USB VAT VIP CO2 GHz H2O MHz kHz kW kWh °C °F iPad iPhone LinkedIn PayPal PhD WhatsApp YouTube"
 )
-_CAPITALS = re.compile(
+_NAME = re.compile(
     r"(?!(?:AND|ASCII|CLI|CRUD|CSV|DEBUG|DROP|EOF|FALSE|FATAL|FROM|GET|HEAD|INFO|INTO|JOIN|LIKE|NONE|NOT|NULL|ORM|PATCH|POST|PUT|RAM|RPC|SET|SSE|TABLE|TRUE"
-    r"|TTL|UTF|WARN|WHERE|E[A-Z]{4})$)[A-Z]{2,5}"
+    r"|TTL|UTF|WARN|WHERE|E[A-Z]{4}.*|\w*(?:Error|Exception|Warning|Iteration|Interrupt|Exit))$)(?:[A-Za-z]+(?:['’/-][A-Za-z]+)*|[A-Z]\d)"
 )
-"""A name of capitals that is not a program's."""
+"""A name with capitals, as of a brand, that is not a program's."""
 _WITH_POINTS = frozenset(("a.m", "p.m", "e.g", "i.e"))
 _STANDS_ALONE = re.compile(
     r"\d{1,2}[:.]\d{2}(?:[ap]m)?|\d{1,2}[ap]m|\d{1,2}(?:st|nd|rd|th)|\d{1,3}%|[$€£]\d{1,4}(?:[.,]\d{2})?"
@@ -113,7 +113,7 @@ _REPORT = re.compile(
 """How programs report a failure: in a few words, without any that people would say it with."""
 _STOP = re.compile(r"[.!?]\s")
 _FACT = re.compile(
-    r"\d{1,4}|[$€£]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[$€£]?\d+\.\d+|\d{1,4}[-–/]\d{1,4}|\d{1,3}°[CF]?|[IVXLCDM]+"
+    r"\d{1,5}|\d+⁄\d+|\d+(?:[.,]\d+)?(?:[GKMkgmlLx%°]|[cmk]m|mg|kg|ml|kcal|km/h|mph|°[CF])?(?:[23]|\d+)?|\d{1,2}:\d{2}:\d{2}|[cmk]?m[23]|[$€£]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[$€£]?\d+\.\d+|\d{1,4}[-–/]\d{1,4}|\d{1,3}°[CF]?|[IVXLCDM]+"
 )
 _CODE = re.compile(r"[45]\d\d")
 """A fact only where it counts something, or where the user has numbers too: by itself it is the code of a failure."""
@@ -151,7 +151,7 @@ def is_plain(sentence: str, theirs: str, *, facts: bool = False) -> bool:
         not word
         or f" {word.casefold()} " in theirs
         or _is_word(word)
-        or (facts and _CAPITALS.fullmatch(word))
+        or (facts and _NAME.fullmatch(word))
         or _is_number(words, place, facts=facts, any_fact=has_numbers)
         for place, word in enumerate(words)
     )

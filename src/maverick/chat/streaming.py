@@ -109,13 +109,13 @@ class SentenceFilter:
     def _is_untold(self, words: str) -> bool:
         """Whether a sentence says what no tool has told the model, though one would have had to."""
         names = self._asked.names_task(words)
+        self._has_refused |= is_refusal(words)
         if self._tasks_called or not is_statement(words, of_task=names):
             return False
         if self._others_called:
             return self._asked.changes and (names or not self._acted_elsewhere)
-        self._has_refused |= is_refusal(words)
         is_of_tasks = self._asked.needs_tool and not self._has_refused
-        return is_of_tasks or (names and not self._asked.is_talk)
+        return is_of_tasks or (names and tells_deed(words) and not self._asked.is_talk)
 
     def feed(self, text: str) -> str:
         """Take in more of the model's words; returns those that can be sent by now."""
@@ -266,7 +266,10 @@ class SentenceFilter:
             return False
         names = self._asked.names_task(sentence)
         elsewhere = self._acted_elsewhere and not names
-        return is_claim(sentence, elsewhere=elsewhere, in_talk=self._asked.is_talk and not names)
+        in_general = self._asked.asks_how and not names
+        return is_claim(
+            sentence, elsewhere=elsewhere, in_talk=self._asked.is_talk and not names, in_general=in_general
+        )
 
     def _words_of(self, sentence: str) -> str:
         """The sentence, unless it is code or data, a line of which may look like words."""
