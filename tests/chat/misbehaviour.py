@@ -320,7 +320,8 @@ class _Told:
 def _read(words: str) -> _Told:
     """What the lines of a reply say of the tasks; a line that says something of them in other words fails."""
     told = _Told()
-    for line in re.sub(r"\n\n(?=.*\Z)", "\n", words).split("\n"):  # the disclaimer is a paragraph
+    paragraphs = re.sub(r"\n\n(?=.*\Z)|\n\n\(Your list was not read or changed for this\.\)\n\n", "\n", words)
+    for line in paragraphs.split("\n"):
         if found := re.fullmatch(r"Got it! Added (.+) to your list\. Anything else\?", line):
             more = re.search(r" and (\d+) more$", found[1])
             told.added += len(re.findall(r"'[^']+'", found[1])) + (int(more[1]) if more else 0)

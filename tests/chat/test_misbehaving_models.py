@@ -189,7 +189,7 @@ async def test_what_tasks_are_about_may_be_talked_about(message: str, words: str
     result = await parlour.say(message)
     await parlour.aclose()
 
-    assert result.response == (words if acts else unbacked(words))
+    assert result.response == unbacked(words)
 
 
 @pytest.mark.requirement("CHAT-TRUTH")
@@ -601,7 +601,8 @@ async def test_a_joke_that_was_asked_for_is_told_beside_what_a_task_tool_did(
     await parlour.aclose()
 
     added = "Got it! Added 'eggs' to your list. Anything else?"
-    assert result.response == (f"{words}\n{added}" if kept else added)
+    beside = unbacked(words, "(Your list was not read or changed for this.)")
+    assert result.response == (f"{beside}\n\n{added}" if kept else added)
 
 
 @pytest.mark.requirement("CHAT-TRUTH")
@@ -700,7 +701,7 @@ async def test_a_failure_that_was_made_up_for_is_not_told(database: Database) ->
     await parlour.aclose()
 
     assert result.success
-    assert result.response == "Rain in Rome, 9 degrees."
+    assert result.response == unbacked("Rain in Rome, 9 degrees.")
 
 
 @pytest.mark.requirement("004-G-FRIENDLY")
@@ -932,3 +933,75 @@ async def test_trouble_after_a_change_does_not_ask_for_it_again(database: Databa
         "Got it! Added 'eggs' to your list. Anything else?",
         "I had a bit of trouble after that. Please check your list before you ask again.",
     ]
+
+
+@pytest.mark.requirement("004-C-BULK", "004-C-DELETE", "CHAT-TRUTH")
+@pytest.mark.parametrize(
+    "first", [call("change_all_tasks", operation="delete_all"), call("delete_task", task="ficus")]
+)
+async def test_a_yes_is_for_the_question_that_it_answers_and_for_no_other(
+    first: Any, database: Database
+) -> None:
+    script = [first, reply("x"), call("delete_task", task="rent"), reply("x"), first, reply("x")]
+    parlour = Parlour(database, client=ScriptedClient(script))
+    parlour.add("water the ficus", "pay rent")
+
+    await parlour.say("delete it")
+    phrase = "yes delete all" if first.tool_name == "change_all_tasks" else "yes delete"
+    asked = await parlour.say(phrase)
+    again = await parlour.say("yes delete")
+    await parlour.aclose()
+
+    assert asked.response == "Do you really want to delete 'pay rent'? Reply 'yes delete' to confirm."
+    assert f"'{phrase}'" in again.response  # it is asked once more
+    assert parlour.titles() == ["water the ficus", "pay rent"]
+
+
+@pytest.mark.requirement("CHAT-TRUTH")
+@pytest.mark.parametrize("operation", ["delete_all", "complete_all"])
+async def test_an_action_that_spares_everything_does_not_say_that_there_is_nothing(
+    operation: str, database: Database
+) -> None:
+    titles = ["water the ficus", "pay rent"]
+    act = call("change_all_tasks", operation=operation, except_tasks=titles)
+    parlour = Parlour(database, client=ScriptedClient([act, reply("x")]))
+    parlour.add(*titles)
+
+    result = await parlour.say("do it to all but these")
+    await parlour.aclose()
+
+    assert result.response == "That leaves nothing to do: everything is as it was."
+
+
+@pytest.mark.requirement("004-ERRORS")
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ({"task": "rent", "due_date": "soonish"}, {"task": "rent", "due_date": "2030-01-01"}),
+        ({"name": "rent"}, {"task": "rent", "priority": "High"}),
+    ],
+)
+async def test_a_call_that_a_model_mended_is_no_failure(
+    wrong: dict[str, str], right: dict[str, str], database: Database
+) -> None:
+    script: list[Any] = [call("update_task", **wrong), call("update_task", **right), reply("x")]
+    parlour = Parlour(database, client=ScriptedClient(script))
+    parlour.add("pay rent")
+
+    result = await parlour.say("change the rent")
+    await parlour.aclose()
+
+    assert result.success
+    assert result.response.startswith("Updated! 'pay rent' now has ")
+
+
+@pytest.mark.requirement("004-ERRORS")
+async def test_a_message_that_is_no_text_is_asked_for(database: Database) -> None:
+    parlour = Parlour(database)
+
+    for message in (None, 5, b"hi"):
+        result = await parlour.runner.run(parlour.context(), message)  # type: ignore[arg-type]
+
+        assert not result.success
+        assert result.response.startswith("Could you provide more details")
+    await parlour.aclose()

@@ -195,6 +195,9 @@ _EVENT = re.compile(
 """Tells what happened, or how things stand."""
 
 
+_ARTICLES = frozenset(
+    ("a", "about", "an", "and", "at", "for", "from", "in", "my", "of", "on", "the", "to", "up", "with")
+)
 _ADVISES = re.compile(
     r"\b(?:should|would|could|can|may|might|i'd|try|start|begin|tackle|focus|pick|choose|do|go|get|give|take|suggest|recommend|before|then|first|next|after"
     r"|easy|easiest|quick\w*|hard\w*|short\w*|long\w*|best|most|least|because|since|together|group|later|wait)\b"
@@ -278,7 +281,7 @@ def is_advice(sentence: str, titles: AbstractSet[str], *, are_dated: bool) -> bo
     quoted = {each.strip("'‘’\"“”").casefold() for each in _QUOTED.findall(sentence)}
     tells = tells_event(sentence) or tells_plans(sentence) or tells_deed(sentence)
     words = {*_WORD.findall(said)}
-    names = any(words.intersection(_WORD.findall(title)) for title in titles)
+    names = any(words.intersection(_WORD.findall(title)) - _ARTICLES for title in titles)
     return names and quoted <= titles and not tells and is_english(sentence)
 
 

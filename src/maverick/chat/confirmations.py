@@ -114,7 +114,12 @@ class ConfirmationStore:
         return asked.status == ApprovalStatus.APPROVED or self.decide(asked.id, approved=True)
 
     def decide(self, confirmation_id: str, *, approved: bool) -> bool:
-        """Answer an open question of the user; returns whether there was one."""
+        """Answer an open question of the user; returns whether there was one.
+
+        What was agreed to before and not done is no longer agreed to: a yes is for the question that it answers.
+        """
+        if approved:
+            self._move(ApprovalStatus.APPROVED, ApprovalStatus.DENIED, Confirmation.id != confirmation_id)
         status = ApprovalStatus.APPROVED if approved else ApprovalStatus.DENIED
         return self._move(ApprovalStatus.PENDING, status, Confirmation.id == confirmation_id)
 

@@ -19,6 +19,8 @@ OUT_OF_TIME = "I ran out of time before I was done. Please check your list befor
 STOPPED = "I stopped, as you asked."
 UNSEEN = "(Your list was not read or changed.)"
 """Ends a reply that no tool stands behind, whatever a model says in it."""
+UNSEEN_FOR_THIS = "(Your list was not read or changed for this.)"
+"""Follows words that no tool stands behind, before what a task tool did."""
 NOTHING_DONE = f"Could you provide more details about what you would like me to do? {UNSEEN}"
 NO_EXCEPTION = "This spares none of them."
 ONE_AT_A_TIME = "Let's take these one at a time."
@@ -149,6 +151,11 @@ def confirm_bulk(phrase: str, kept: Sequence[str] = (), no_longer_kept: Sequence
 def bulk_done(verb: str, count: int) -> str:
     """Many tasks were changed at once."""
     return f"Done! I've {verb} {counted(count)}."
+
+
+def nothing_left() -> str:
+    """All tasks were excepted from an action on many."""
+    return "That leaves nothing to do: everything is as it was."
 
 
 def nothing_to_do(what: str) -> str:

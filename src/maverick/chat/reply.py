@@ -16,6 +16,7 @@ import msgspec
 
 from maverick.chat import phrases
 from maverick.chat.contract import AgentResult, ToolCallRecord
+from maverick.chat.sentences import visible
 from maverick.chat.streaming import SentenceFilter
 from maverick.chat.task_tools import ADD, CHANGE_ALL, LIST, TASK_TOOL_NAMES
 from maverick.journal.redaction import redact_text
@@ -89,9 +90,8 @@ def compose(
         errors = [outcome.sentence for outcome in outcomes if outcome.kind is _Kind.ERROR] + [trouble]
         room = phrases.RESPONSE_LENGTH - len(text.text) - len(trouble)
         error = _joined(*dict.fromkeys(errors))
-        return AgentResult(
-            not error, _joined(text.text, *_shown(outcomes, room), trouble), list(calls), error or None
-        )
+        shown = _shown(outcomes, room - len(text.aside))
+        return AgentResult(not error, _beside(text, [*shown, trouble]), list(calls), error or None)
     if text.disclaimer == phrases.NOTHING_DONE:
         response = phrases.unbacked(text.text, phrases.NOTHING_DONE)
         return AgentResult(False, response, list(calls), phrases.NOTHING_DONE)
@@ -116,8 +116,15 @@ def explain(reason: TerminateReason, calls: Sequence[ToolCallRecord], text: Sent
     if is_stopped_text:
         response = phrases.unbacked(text.text, text.disclaimer)
     else:
-        response = _joined(text.text, *shown, why)
+        response = _beside(text, [*shown, why])
     return AgentResult(False, response, list(calls), why)
+
+
+def _beside(text: SentenceFilter, told: Sequence[str]) -> str:
+    """The model's words, and below them what tools did, or what went wrong."""
+    if not text.aside:
+        return _joined(text.text, *told)
+    return f"{phrases.unbacked(text.text, text.aside)}\n\n{_joined(*told)}"
 
 
 def _for_user(outcome: _Outcome, text: SentenceFilter) -> _Outcome:
@@ -125,7 +132,7 @@ def _for_user(outcome: _Outcome, text: SentenceFilter) -> _Outcome:
 
     A question about many tasks says so if the model left out what the user excepted.
     """
-    sentence, given = outcome.sentence, outcome.call.parameters
+    sentence, given = visible(outcome.sentence), outcome.call.parameters
     for sought in given.values():
         if isinstance(sought, str) and not text.may_quote(sought):
             sentence = sentence.replace(f" about '{phrases.shortened(sought)}'", " like that")
@@ -178,7 +185,7 @@ def _is_outdated(outcome: _Outcome, later: Sequence[_Outcome]) -> bool:
         return any(o.kind is _Kind.DONE or o.sentence == outcome.sentence for o in later)
     if outcome.kind is _Kind.ERROR:  # of a call that worked in the end, or the same words again
         return any(
-            o.sentence == outcome.sentence or (o.kind is not _Kind.ERROR and _what(o) == _what(outcome))
+            o.sentence == outcome.sentence or (o.kind is not _Kind.ERROR and _makes_up_for(o, outcome))
             for o in later
         )
     if outcome.kind is _Kind.QUESTION:  # a new question withdraws the one before
@@ -186,8 +193,14 @@ def _is_outdated(outcome: _Outcome, later: Sequence[_Outcome]) -> bool:
     return " already " in outcome.sentence and any(o.sentence == outcome.sentence for o in later)
 
 
-def _what(outcome: _Outcome) -> tuple[str, dict[str, Any]]:
-    return outcome.call.tool_name, outcome.call.parameters
+def _makes_up_for(outcome: _Outcome, failed: _Outcome) -> bool:
+    """Whether a call is a failed one again: with the same arguments, or mended ones for the same task."""
+    given, before = outcome.call.parameters, failed.call.parameters
+    if outcome.call.tool_name != failed.call.tool_name or given == before:
+        return outcome.call.tool_name == failed.call.tool_name
+    subject = before.get("task", before.get("title"))
+    is_mended = failed.call.result["error"].get("code") == "invalid_input"
+    return is_mended and subject in (None, given.get("task", given.get("title")))
 
 
 def _shown(outcomes: Sequence[_Outcome], room: int) -> list[str]:

@@ -146,7 +146,7 @@ class AgentRunner:
             AnswerTimeoutError: It took longer than the limits allow; what was done until then is in its ``result``.
             LeaseLostError: Another process has taken over the run ``run_id``.
         """
-        message = storable(message).strip()
+        message = storable(message).strip() if isinstance(message, str) else ""
         if not message or len(message) > MESSAGE_LENGTH:
             return _failure(phrases.missing("what you would like me to do, in a few words"))
         timeout, is_given = self.limits.timeout_ms, run_id is not None

@@ -24,9 +24,9 @@ from maverick.chat.claims import (
     tells_plans,
 )
 from maverick.chat.matching import meaningful
-from maverick.chat.phrases import DECLINED, NOTHING_DONE, RESPONSE_LENGTH, UNSEEN
+from maverick.chat.phrases import DECLINED, NOTHING_DONE, RESPONSE_LENGTH, UNSEEN, UNSEEN_FOR_THIS
 from maverick.chat.plain_words import words_of
-from maverick.chat.sentences import readable, split, split_off, unmarked, visible
+from maverick.chat.sentences import readable, split_off, unmarked, visible
 from maverick.chat.tables import Task
 from maverick.chat.task_tools import LIST
 from maverick.loop import ToolOutcome
@@ -226,7 +226,14 @@ class SentenceFilter:
             return DECLINED
         if self.claimed:
             return NOTHING_DONE if self.is_request or not self.text else UNSEEN
-        return "" if self._says_nothing or self._is_of_others else UNSEEN
+        return "" if self._says_nothing else UNSEEN
+
+    @property
+    def aside(self) -> str:
+        """What is said between words that no tool stands behind and what a task tool did."""
+        is_advice = self._asked.wants_advice and not self._asked.wants_invention
+        is_known = self._trusted or is_advice or is_polite(self.text)
+        return UNSEEN_FOR_THIS if self._tasks_called and self.text and not is_known else ""
 
     @property
     def _is_ours(self) -> bool:
@@ -237,13 +244,6 @@ class SentenceFilter:
     def _says_nothing(self) -> bool:
         """Whether the model only asked for a detail, or exchanged courtesies with the user."""
         return (self._asked.is_courtesy and is_polite(self.text)) or asks_back(self.text)
-
-    @property
-    def _is_of_others(self) -> bool:
-        """Whether the reply only tells what tools other than the task tools did or found, for a message about that."""
-        if not self._others_called or self._asked.needs_list:
-            return False
-        return all(is_polite(each) or self._is_explained(each) for each in split(self.text))
 
     def _consider(self, sentence: str) -> None:
         """Check whether a sentence may be sent."""

@@ -155,7 +155,7 @@ def _delete(session: TaskSession, given: OneTask) -> dict[str, Any]:
 def _change_all(session: TaskSession, given: AllTasks) -> dict[str, Any]:
     which, what, verb = _BULK[given.operation]
     phrase = f"yes {given.operation.replace('_', ' ')}"
-    tasks = session.tasks.find(completed=which)
+    tasks = there = session.tasks.find(completed=which)
     confirmed = session.confirmed_tasks(CHANGE_ALL, given.operation, phrase)
     if confirmed is None:
         kept = {task.id: task for name in given.except_tasks for task in session.find_some(name)}
@@ -164,7 +164,7 @@ def _change_all(session: TaskSession, given: AllTasks) -> dict[str, Any]:
     else:
         tasks = [task for task in tasks if task.id in confirmed]
     if not tasks:
-        return {"count": 0, "message": phrases.nothing_to_do(what)}
+        return {"count": 0, "message": phrases.nothing_left() if there else phrases.nothing_to_do(what)}
     for task in tasks:
         if given.operation.startswith("delete"):
             session.tasks.remove(task)
