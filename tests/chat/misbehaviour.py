@@ -327,6 +327,9 @@ def _read(words: str) -> _Told:
             told.added += len(re.findall(r"'[^']+'", found[1])) + (int(more[1]) if more else 0)
         elif found := re.fullmatch(r"Great! I've marked '(.+)' as complete\.", line):
             told.completed += (found[1],)
+        elif line.startswith("Done: "):  # several deeds, in short
+            told.added += len(re.findall("added '", line))
+            told.is_more = True
         elif found := re.fullmatch(r"I've removed '(.+)' from your tasks\.", line):
             told.removed += (found[1],)
         elif found := re.fullmatch(r"\d+\. ([☐✓]) (.+?)(?: \(.+\))?", line):

@@ -1005,3 +1005,27 @@ async def test_a_message_that_is_no_text_is_asked_for(database: Database) -> Non
         assert not result.success
         assert result.response.startswith("Could you provide more details")
     await parlour.aclose()
+
+
+@pytest.mark.requirement("CHAT-TRUTH", "004-LIMIT-LENGTH")
+async def test_ten_actions_on_long_titles_are_all_told(database: Database) -> None:
+    old = [f"write the chapter about number {number} of the long and winding book" for number in range(4)]
+    new = [f"read the review of chapter {number} in the evening paper of the town" for number in range(3)]
+    turn = calls(
+        *[call("complete_task", task=title) for title in old[:2]],
+        *[call("update_task", task=title, priority="High") for title in old[2:]],
+        *[call("add_task", title=title) for title in new],
+        call("complete_task", task="nothing of the kind"),
+        call("delete_task", task=old[3]),
+    )
+    parlour = Parlour(database, client=ScriptedClient([turn, reply("x")]))
+    parlour.add(*old)
+
+    result = await parlour.say("do all of that")
+    await parlour.aclose()
+
+    assert len(result.response) <= 520
+    assert result.response.startswith("Done: completed 'write the chapter about…', completed '")
+    assert [result.response.count(verb) for verb in ("completed '", "updated '", "added '")] == [2, 2, 3]
+    assert "I couldn't find a task about 'nothing of the kind' in your list." in result.response
+    assert result.response.endswith("Reply 'yes delete' to confirm.")

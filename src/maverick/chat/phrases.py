@@ -37,6 +37,7 @@ OPEN_QUESTION = re.compile(r"Reply '[^']+' to confirm\.$|Confirm with '[^']+'\.$
 """Ends a reply that waits for a confirmation."""
 
 _SHORT = 60
+_BRIEF = 24
 _TIMING = 40
 """A longer note of a task is not about its time."""
 _SHOWN_OPTIONS = 5
@@ -106,6 +107,16 @@ def unchanged(title: str, values: Sequence[str]) -> str:
 def has_no_date(title: str) -> str:
     """A task cannot be postponed that has no due date."""
     return f"'{title}' has no due date. Which day shall it be due?"
+
+
+def in_short(verb: str, title: str) -> str:
+    """What was done to a task, where there is little room."""
+    return f"{verb} '{title if len(title) <= _BRIEF else f'{title[: _BRIEF - 1].rstrip()}…'}'"
+
+
+def all_in_short(deeds: Sequence[str]) -> str:
+    """All that was done, where there is little room."""
+    return f"Done: {_and(deeds)}."
 
 
 def not_found(query: str, guess: str | None = None) -> str:

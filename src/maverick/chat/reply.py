@@ -18,7 +18,7 @@ from maverick.chat import phrases
 from maverick.chat.contract import AgentResult, ToolCallRecord
 from maverick.chat.sentences import visible
 from maverick.chat.streaming import SentenceFilter
-from maverick.chat.task_tools import ADD, CHANGE_ALL, LIST, TASK_TOOL_NAMES
+from maverick.chat.task_tools import ADD, CHANGE_ALL, COMPLETE, DELETE, LIST, TASK_TOOL_NAMES, UPDATE
 from maverick.journal.redaction import redact_text
 from maverick.loop import TerminateReason
 from maverick.loop.result import ToolOutcome, ToolRecord
@@ -27,6 +27,7 @@ from maverick.model.untrusted import unmarked
 _NO_ERRORS = frozenset(("declined", "nothing_to_undo"))
 _WHOLE: tuple[dict[str, Any], ...] = ({}, {"status": "open"}, {"status": "all"})
 """How a model may ask for the list."""
+_VERBS = {ADD.name: "added", COMPLETE.name: "completed", UPDATE.name: "updated", DELETE.name: "removed"}
 _LIMITS = frozenset(
     (
         TerminateReason.MAX_TOOL_CALLS,
@@ -204,7 +205,7 @@ def _makes_up_for(outcome: _Outcome, failed: _Outcome) -> bool:
 
 
 def _shown(outcomes: Sequence[_Outcome], room: int) -> list[str]:
-    """The sentences that fit; several added tasks share one."""
+    """The sentences that fit; several added tasks share one, and all that was done does if there is no room for more."""
     shown: list[tuple[_Kind, str, int]] = []
     for is_addition, group in groupby(
         outcomes, lambda o: o.call.tool_name == ADD.name and o.sentence.startswith(phrases.GOT_IT)
@@ -216,7 +217,19 @@ def _shown(outcomes: Sequence[_Outcome], room: int) -> list[str]:
             shown.append((_Kind.DONE, phrases.added(*titles, noted=noted), len(same)))
         else:
             shown += [(o.kind, o.sentence, int(o.data.get("count", 1))) for o in same]
+    needed = sum(len(sentence) + 1 for kind, sentence, _ in shown if kind is not _Kind.LIST)
+    deeds = [
+        phrases.in_short(_VERBS[o.call.tool_name], str(o.data["title"])) for o in outcomes if _has_title(o)
+    ]
+    if needed > room and len(deeds) > 1:
+        rest = [(o.kind, o.sentence, int(o.data.get("count", 1))) for o in outcomes if not _has_title(o)]
+        shown = [(_Kind.DONE, phrases.all_in_short(deeds), len(deeds)), *rest]
     return _fitted(shown, room)
+
+
+def _has_title(outcome: _Outcome) -> bool:
+    """Whether an outcome is what was done to one task."""
+    return outcome.kind is _Kind.DONE and outcome.call.tool_name in _VERBS and "title" in outcome.data
 
 
 def _fitted(shown: Sequence[tuple[_Kind, str, int]], room: int) -> list[str]:
