@@ -86,7 +86,7 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_xdist_auto_num_workers() -> int:
     """More workers than cores: a good part of the suite waits for timers, disks and other processes."""
     cores = os.cpu_count() or 1
-    return cores + max(cores // 2, 2)
+    return 2 * cores + 1
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
