@@ -267,3 +267,14 @@ def test_what_another_tool_has_done_may_be_told_but_nothing_of_tasks() -> None:
 @pytest.mark.parametrize("text", EMOJI)
 def test_emoji_do_not_break_anything(text: str) -> None:
     assert not re.search("[\U0001f000-\U0001faff]", said(text)[1])
+
+
+@pytest.mark.parametrize(
+    "text", ["thank you " * 400 + "x", "hi " * 1000 + "?!", "1" * 5000 + "x", "well and " * 500]
+)
+def test_no_message_and_no_reply_takes_long_to_look_at(text: str) -> None:
+    for message, words in ((text, "Hello!"), ("hello", text)):
+        sent = SentenceFilter(message, (), TASKS)
+        sent.finish(words)
+
+        assert len(sent.text) <= RESPONSE_LENGTH

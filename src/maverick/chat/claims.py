@@ -119,6 +119,8 @@ _DETAIL = re.compile(
 _STOPS = re.compile(r"[.!?…\n]+")
 _SHORT = 5
 _SHORT_QUESTION = 14
+_GREETING = 80
+"""Characters of the longest greeting: a longer text of such words could take very long to look at."""
 _REFUSES = re.compile(
     r"\b(?:can't|cannot|unable|not able|not (?:sure|certain)|afraid|sorry|beyond me|i (?:don't(?! (?:see|find|have))|never|only|have no)|got cut off)\b"
 )
@@ -236,7 +238,7 @@ def is_polite(text: str) -> bool:
 
 def greets(said: str) -> bool:
     """Whether a message is nothing but a greeting, thanks or a goodbye."""
-    return _GREETED.fullmatch(_plain(said)) is not None
+    return len(said) <= _GREETING and _GREETED.fullmatch(_plain(said)) is not None
 
 
 def asks_back(text: str) -> bool:
