@@ -145,3 +145,48 @@ def test_what_people_say_is_said(text: str) -> None:
 )
 def test_the_marks_of_markdown_are_not_read_out(text: str, words: str) -> None:
     assert said(text) == words
+
+
+@pytest.mark.requirement("004-Q-JARGON")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It returned 200 OK.",
+        "A 429 stopped me.",
+        "It says 403 Forbidden.",
+        "import os",
+        "It was None.",
+        "The mutex was held.",
+        "The transaction rolled back.",
+        "I invoked the tool.",
+        "The argument was invalid.",
+        "I would left join both tables.",
+        "Your ticket 9931 is open.",
+    ],
+)
+def test_what_programs_say_is_not_for_people_in_talk_either(text: str) -> None:
+    words = SentenceFilter("tell me about it, please")
+    words.finish(text)
+
+    assert words.text == ""
+
+
+@pytest.mark.requirement("004-G-FRIENDLY")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It has 400 mg of caffeine, and 3 sugars.",
+        "About 450 people live there.",
+        "Please call 911, 999 or 112 now.",
+        "Mt. Fuji is 3,776 m high.",
+        "That is none of my business.",
+        "Drive at 60 mph for 2 hours; that is about 193 km.",
+        "The pitch is 105 × 68 m, which makes 7,140 m².",
+        "An LED lamp of 9 W is as bright as one of 60.",
+    ],
+)
+def test_numbers_units_and_names_are_for_people(text: str) -> None:
+    words = SentenceFilter("tell me about it, please")
+    words.finish(text)
+
+    assert words.text == text

@@ -94,6 +94,8 @@ _TERMS = re.compile(
             r"status (?:two|three|four|five) hundred|(?:failed|exited|ended) with code \w+|system messages?|unexpected token",
             rf"(?:task|item|entry|record|row) (?:number )?{_HIGH}",
             r"caches?|cached|invalidated|(?:exponential )?backoff|npm|pip install|\d{3} (?:forbidden|unauthorized|conflict|gone|timeout)",
+            r"mutex(?:es)?|roll(?:ed|ing)? ?back|invok(?:e|ed|ing)|(?:left|inner|outer) join\w*|import [a-z]+(?= $)|\d{3} ok",
+            r"(?:arguments?|parameters?|values?) (?:was|were|is|are) (?:invalid|missing|null)|(?:was|is|got|returned) none(?! of)",
             r"idempoten\w*|(?:de)?seriali[sz]\w*|system prompts?|(?:tool|function)[ -]?calls?|called the tool",
         )
     )
@@ -112,11 +114,15 @@ _REPORT = re.compile(
 )
 """How programs report a failure: in a few words, without any that people would say it with."""
 _STOP = re.compile(r"[.!?]\s")
+_UNIT = 4
+"""Letters of the longest unit, such as ``kcal``."""
 _FACT = re.compile(
     r"\d{1,5}|\d+⁄\d+|\d+(?:[.,]\d+)?(?:[GKMkgmlLx%°]|[cmk]m|mg|kg|ml|kcal|km/h|mph|°[CF])?(?:[23]|\d+)?|\d{1,2}:\d{2}:\d{2}|[cmk]?m[23]|[$€£]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[$€£]?\d+\.\d+|\d{1,4}[-–/]\d{1,4}|\d{1,3}°[CF]?|[IVXLCDM]+"
 )
 _CODE = re.compile(r"[45]\d\d")
 """A fact only where it counts something, or where the user has numbers too: by itself it is the code of a failure."""
+_TOLD_BY_PROGRAM = _set("a an got is returned returns said says sent status the was with")
+"""Before such a number, unless it counts something that people count."""
 _NO_PROSE = re.compile(r"(?:^|[^\w\s.,!?])\s*[\w-]*[\"'”’]\s*:|^\W*\w+: .*; ?\w+: |;\s*$|^(?: {4}|\t)\S")
 """A name with its value, the end of a statement, an indented line."""
 
@@ -184,7 +190,9 @@ def _is_number(words: Sequence[str], place: int, *, facts: bool, any_fact: bool)
     if before in _LABELS:
         return False
     counts = after.replace("'", "").isalpha() and after not in _COUNTS_NOTHING
-    is_code = _CODE.fullmatch(number) and not (any_fact or (counts and words[place + 1].islower()))
+    is_measure = after in _COUNTED or len(after) <= _UNIT
+    is_counting = counts and words[place + 1].islower() and (is_measure or before not in _TOLD_BY_PROGRAM)
+    is_code = _CODE.fullmatch(number) and not (any_fact or is_counting)
     if facts and _FACT.fullmatch(number) and not is_code:
         return True
     if _YEAR.fullmatch(number) and (before in _DATES_LEAD or _SMALL.fullmatch(before)):

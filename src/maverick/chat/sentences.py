@@ -12,7 +12,7 @@ from maverick.chat.plain_words import is_plain
 
 _BREAK = re.compile(r"\n|(?:(?<=[.!?…])|(?<=[.!?…][\"'”’)*]))[ \t]+(?=[^\sa-z])")
 _NO_END = re.compile(
-    r"(?:^\W*\d{1,3}|\b(?:Dr|Mr|Mrs|Ms|Prof|St|No|vs|approx|[A-Z]|(?i:(?:task|item|record|entry) n[or])))\.$"
+    r"(?:^\W*\d{1,3}|\b(?:Dr|Mr|Mrs|Ms|Mt|Nr|Prof|St|No|Vol|vol|vs|approx|i\.e|e\.g|[A-Z]|(?i:(?:task|item|record|entry) n[or])))\.$"
 )
 """A full stop that does not end a sentence: after a number at the head of a line, an abbreviation, an initial."""
 
