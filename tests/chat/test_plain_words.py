@@ -162,6 +162,8 @@ def test_the_marks_of_markdown_are_not_read_out(text: str, words: str) -> None:
         "The argument was invalid.",
         "I would left join both tables.",
         "Your ticket 9931 is open.",
+        "Its key is 81284.",
+        "It ended with SIGKILL.",
     ],
 )
 def test_what_programs_say_is_not_for_people_in_talk_either(text: str) -> None:

@@ -37,7 +37,7 @@ _SPELT_SO = _set(
 )
 _NAME = re.compile(
     r"(?!(?:AND|ASCII|CLI|CRUD|CSV|DEBUG|DROP|EOF|FALSE|FATAL|FROM|GET|HEAD|INFO|INTO|JOIN|LIKE|NONE|NOT|NULL|ORM|PATCH|POST|PUT|RAM|RPC|SET|SSE|TABLE|TRUE"
-    r"|TTL|UTF|WARN|WHERE|E[A-Z]{4}.*|\w*(?:Error|Exception|Warning|Iteration|Interrupt|Exit))$)(?:[A-Za-z]+(?:['’/-][A-Za-z]+)*|[A-Z]\d)"
+    r"|TTL|UTF|WARN|WHERE|E[A-Z]{4}.*|SIG[A-Z]+|\w*(?:Error|Exception|Warning|Iteration|Interrupt|Exit))$)(?:[A-Za-z]+(?:['’/-][A-Za-z]+)*|[A-Z]\d)"
 )
 """A name with capitals, as of a brand, that is not a program's."""
 _WITH_POINTS = frozenset(("a.m", "p.m", "e.g", "i.e"))
@@ -103,7 +103,7 @@ _TERMS = re.compile(
 )
 """Technical, though of letters alone."""
 _ID_TOLD = re.compile(
-    r" (?:its|the|your|task|user) (?:task |user )?ids? (?:of|for|is|are) | ids? (?:is |one |two |three |\d)"
+    r" (?:its|the|your|task|user) (?:task |user )?ids? (?:of|for|is|are) | ids? (?:is |one |two |three |\d)| (?:its|task) (?:key|number|code) is \d"
 )
 """Tells an id, which no question makes plain."""
 _REPORT = re.compile(
@@ -117,7 +117,7 @@ _STOP = re.compile(r"[.!?]\s")
 _UNIT = 4
 """Letters of the longest unit, such as ``kcal``."""
 _FACT = re.compile(
-    r"\d{1,5}|\d+⁄\d+|\d+(?:[.,]\d+)?(?:[GKMkgmlLx%°]|[cmk]m|mg|kg|ml|kcal|km/h|mph|°[CF])?(?:[23]|\d+)?|\d{1,2}:\d{2}:\d{2}|[cmk]?m[23]|[$€£]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[$€£]?\d+\.\d+|\d{1,4}[-–/]\d{1,4}|\d{1,3}°[CF]?|[IVXLCDM]+"
+    r"\d{1,4}|\d+⁄\d+|\d+(?:[.,]\d+)?(?:[GKMkgmlLx%°]|[cmk]m|mg|kg|ml|kcal|km/h|mph|°[CF])?(?:[23]|\d+)?|\d{1,2}:\d{2}:\d{2}|[cmk]?m[23]|[$€£]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[$€£]?\d+\.\d+|\d{1,4}[-–/]\d{1,4}|\d{1,3}°[CF]?|[IVXLCDM]+"
 )
 _CODE = re.compile(r"[45]\d\d")
 """A fact only where it counts something, or where the user has numbers too: by itself it is the code of a failure."""
