@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
+import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from cli.command import environment
 from maverick.journal import RunRecord, SqliteJournal
 from tui.connection import PATIENCE, Connection
 
@@ -118,3 +122,27 @@ def test_ctrl_z_puts_the_screen_to_sleep_and_it_comes_back_whole(tmp_path: Path)
 
         assert screen.exit_code() == 0
     assert at_work() == []
+
+
+def test_a_screen_ends_with_a_terminal_that_only_its_session_leader_is_told_of(tmp_path: Path) -> None:
+    controller, terminal = os.openpty()
+    termios.tcsetwinsize(terminal, (24, 80))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "maverick", "tui"],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        cwd=tmp_path,
+        env=environment(tmp_path, PYTHONPATH=":".join(sys.path), TERM="xterm-256color"),
+    )
+    os.close(terminal)
+    shown = b""
+    while b"offline:" not in shown:
+        shown += os.read(controller, 65536)
+    os.close(controller)
+
+    try:
+        assert process.wait(PATIENCE) == 128 + signal.SIGHUP
+    finally:
+        process.kill()
+        process.wait()

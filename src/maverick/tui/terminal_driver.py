@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import select
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Thread
 from typing import IO, Any
 
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
@@ -29,6 +33,25 @@ class TerminalDriver(LinuxDriver):
         super().__init__(*args, **options)
         self._output = _Output(sys.__stderr__ or sys.stderr)
         self._file = self._output  # type: ignore[assignment] # Textual only writes to it and flushes it
+        self._is_watched = False
+
+    def start_application_mode(self) -> None:
+        """Take over the terminal, and end with it."""
+        super().start_application_mode()  # type: ignore[no-untyped-call] # Textual has no type for it
+        if not self._is_watched and os.isatty(self.fileno):
+            self._is_watched = True
+            Thread(target=self._end_with_terminal, daemon=True).start()
+
+    def _end_with_terminal(self) -> None:
+        """Wait until the terminal is gone, read no more of it, and say so to this process.
+
+        The kernel tells only the leader of the terminal's session. Anybody else would read its end over and over.
+        """
+        waiting = select.poll()
+        waiting.register(self.fileno, 0)  # what is always told: that it has hung up
+        waiting.poll()
+        self.exit_event.set()
+        os.kill(os.getpid(), signal.SIGHUP)
 
     @property
     def is_stuck(self) -> bool:
