@@ -249,7 +249,7 @@ class SentenceFilter:
         """Check whether a sentence may be sent."""
         sentence = unmarked(sentence)
         separator, self._separator = self._separator, "\n" if sentence.endswith("\n") else " "
-        if sentence.strip() in ("", UNSEEN):
+        if sentence.strip() in ("", UNSEEN, UNSEEN_FOR_THIS):
             self._separator = "\n" if "\n" in (separator, self._separator) else separator
             return
         if self._is_over or (self._tasks_called and not (self._of_others or self._adds_words)):
