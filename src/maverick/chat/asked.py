@@ -237,10 +237,9 @@ class Asked:
         """Whether it asks for something of the tasks or names one, or may, in another language."""
         return self.needs_list or self.names_task(self._said)
 
-    def mentions_task(self, sentence: str, *, only_new: bool = False) -> bool:
-        """Whether a sentence has words of a task's title, perhaps only those that the message does not have."""
-        found = self._title_words(sentence)
-        return bool(found - self._title_words(self._said) if only_new else found)
+    def mentions_task(self, sentence: str) -> bool:
+        """Whether a sentence has words of a task's title."""
+        return bool(self._title_words(sentence))
 
     def _title_words(self, text: str) -> set[str]:
         return {_singular(word) for word in text.split()} & self._subjects

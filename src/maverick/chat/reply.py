@@ -65,12 +65,12 @@ def unfit_list(calls: Sequence[ToolCallRecord], text: SentenceFilter) -> ToolCal
     """The last call for a list, if tasks were changed after it, or if it is a part of what was asked for."""
     outcomes = [outcome for call in calls if (outcome := _outcome(call)) is not None]
     lists = [place for place, outcome in enumerate(outcomes) if outcome.kind is _Kind.LIST]
-    if not lists or not text.wants_list:
+    if not lists or not text.asked.wants_list:
         return None
     last = outcomes[lists[-1]].call
     is_old = any(outcome.kind is _Kind.DONE for outcome in outcomes[lists[-1] :])
     is_part = len(lists) == 1 and last.parameters not in _WHOLE
-    if is_part and text.wants_whole_list:
+    if is_part and text.asked.wants_whole_list:
         return replace(last, parameters={})
     if is_part and not text.was_said(str(last.parameters.get("about", ""))):
         return replace(last, parameters={name: v for name, v in last.parameters.items() if name != "about"})
@@ -96,7 +96,7 @@ def compose(
     if text.disclaimer == phrases.NOTHING_DONE:
         response = phrases.unbacked(text.text, phrases.NOTHING_DONE)
         return AgentResult(False, response, list(calls), phrases.NOTHING_DONE)
-    if not text.text and not (text.declines and text.disclaimer):
+    if not text.text and not (text.asked.declines and text.disclaimer):
         return AgentResult(False, phrases.TROUBLE, list(calls), phrases.TROUBLE)
     return AgentResult(True, phrases.unbacked(text.text, text.disclaimer), list(calls))
 
@@ -138,7 +138,7 @@ def _for_user(outcome: _Outcome, text: SentenceFilter) -> _Outcome:
         if isinstance(sought, str) and not text.may_quote(sought):
             sentence = sentence.replace(f" about '{phrases.shortened(sought)}'", " like that")
     is_bulk = outcome.kind is _Kind.QUESTION and outcome.call.tool_name == CHANGE_ALL.name
-    if is_bulk and text.makes_exception and not given.get("except_tasks"):
+    if is_bulk and text.asked.makes_exception and not given.get("except_tasks"):
         sentence = f"{phrases.NO_EXCEPTION} {sentence}"
     return replace(outcome, sentence=sentence)
 

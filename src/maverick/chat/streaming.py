@@ -71,7 +71,8 @@ class SentenceFilter:
         """Whether the last turn claimed something without a tool call, which was left out."""
         self.is_held = False
         """Whether nothing is sent before the end, because what happened before the run was resumed is not known here."""
-        self._asked = Asked(said, history, tasks)
+        self.asked = Asked(said, history, tasks)
+        """What the user wants."""
         self._trusted = trusted
         """Whether the words are our own, as the offline model's are."""
         self._theirs = words_of(said)
@@ -81,7 +82,7 @@ class SentenceFilter:
         self._acted_elsewhere = False
         self._not_done: dict[str, ToolOutcome] = {}
         """What became of the tools other than the task tools that did not work, and were not made up for since."""
-        self._of_others = self._asked.beside
+        self._of_others = self.asked.beside
         """The words of a question about the world, of calls of other tools, and of their results."""
         self._repeated: set[str] = set()
         """Sentences of an attempt that failed, which the next attempt may begin with."""
@@ -108,14 +109,14 @@ class SentenceFilter:
 
     def _is_untold(self, words: str) -> bool:
         """Whether a sentence says what no tool has told the model, though one would have had to."""
-        names = self._asked.names_task(words)
+        names = self.asked.names_task(words)
         self._has_refused |= is_refusal(words)
         if self._tasks_called or not is_statement(words, of_task=names):
             return False
         if self._others_called:
-            return self._asked.changes and (names or not self._acted_elsewhere)
-        is_of_tasks = self._asked.needs_tool and not self._has_refused
-        return is_of_tasks or (names and tells_deed(words) and not self._asked.is_talk)
+            return self.asked.changes and (names or not self._acted_elsewhere)
+        is_of_tasks = self.asked.needs_tool and not self._has_refused
+        return is_of_tasks or (names and tells_deed(words) and not self.asked.is_talk)
 
     def feed(self, text: str) -> str:
         """Take in more of the model's words; returns those that can be sent by now."""
@@ -177,25 +178,10 @@ class SentenceFilter:
             for separator, sentence in self._after_divider:
                 self._offer(separator, self._words_of(sentence))
         is_echo = self._tasks_called and _ECHO.fullmatch(self._introduction)
-        is_left = self._is_over and (self.is_request or not is_polite(self._introduction))
+        is_left = self._is_over and (self.asked.needs_list or not is_polite(self._introduction))
         if self._introduction and not (self._introduction.endswith(":") or is_left or is_echo):
             self._ready.append(self._introduction)
         self._send(RESPONSE_LENGTH - max(len(self.disclaimer), len(UNSEEN)), last=True)
-
-    @property
-    def declines(self) -> bool:
-        """Whether the user wants nothing done."""
-        return self._asked.declines
-
-    @property
-    def is_request(self) -> bool:
-        """Whether the user wants something of their tasks."""
-        return self._asked.needs_list
-
-    @property
-    def makes_exception(self) -> bool:
-        """Whether the user wants something done to many tasks, but not to all."""
-        return self._asked.makes_exception
 
     def was_said(self, words: str) -> bool:
         """Whether the user used all of these words."""
@@ -208,30 +194,20 @@ class SentenceFilter:
         )
 
     @property
-    def wants_list(self) -> bool:
-        """Whether the user asked to see tasks."""
-        return self._asked.wants_list
-
-    @property
-    def wants_whole_list(self) -> bool:
-        """Whether the user asked to see all tasks, and nothing else."""
-        return self._asked.wants_whole_list
-
-    @property
     def disclaimer(self) -> str:
         """What the reply has to say after words that no tool stands behind."""
         if self._trusted or self._tasks_called:
             return ""
-        if self.declines:
+        if self.asked.declines:
             return DECLINED
         if self.claimed:
-            return NOTHING_DONE if self.is_request or not self.text else UNSEEN
+            return NOTHING_DONE if self.asked.needs_list or not self.text else UNSEEN
         return "" if self._says_nothing else UNSEEN
 
     @property
     def aside(self) -> str:
         """What is said between words that no tool stands behind and what a task tool did."""
-        is_advice = self._asked.wants_advice and not self._asked.wants_invention
+        is_advice = self.asked.wants_advice and not self.asked.wants_invention
         is_known = self._trusted or is_advice or is_polite(self.text)
         return UNSEEN_FOR_THIS if self._tasks_called and self.text and not is_known else ""
 
@@ -243,7 +219,7 @@ class SentenceFilter:
     @property
     def _says_nothing(self) -> bool:
         """Whether the model only asked for a detail, or exchanged courtesies with the user."""
-        return (self._asked.is_courtesy and is_polite(self.text)) or asks_back(self.text)
+        return (self.asked.is_courtesy and is_polite(self.text)) or asks_back(self.text)
 
     def _consider(self, sentence: str) -> None:
         """Check whether a sentence may be sent."""
@@ -264,11 +240,11 @@ class SentenceFilter:
     def _is_claim(self, sentence: str) -> bool:
         if self._is_ours:
             return False
-        names = self._asked.names_task(sentence)
+        names = self.asked.names_task(sentence)
         elsewhere = self._acted_elsewhere and not names
-        in_general = self._asked.asks_how and not names
+        in_general = self.asked.asks_how and not names
         return is_claim(
-            sentence, elsewhere=elsewhere, in_talk=self._asked.is_talk and not names, in_general=in_general
+            sentence, elsewhere=elsewhere, in_talk=self.asked.is_talk and not names, in_general=in_general
         )
 
     def _words_of(self, sentence: str) -> str:
@@ -283,7 +259,7 @@ class SentenceFilter:
         elif sentence.lstrip().startswith(_DIVIDER):
             self._fence = _DIVIDER
         kept = (
-            "" if self._depth > 0 else readable(sentence, self._theirs, facts=self._asked.may_be_told_numbers)
+            "" if self._depth > 0 else readable(sentence, self._theirs, facts=self.asked.may_be_told_numbers)
         )
         if kept and not self._is_ours:
             kept = self._believed(kept)
@@ -307,27 +283,26 @@ class SentenceFilter:
         if self._not_done and is_report and not self._is_explained(words):
             return ""
         tells = tells_deed(words) or tells_event(words) or tells_plans(words) or not is_english(words)
-        self._waits |= tells or self._asked.mentions_task(words)
+        self._waits |= tells or self.asked.mentions_task(words)
         return words
 
     def _is_explained(self, words: str) -> bool:
         """Whether a sentence is about what other tools were asked or said, or answers a question about the world."""
         is_told = not self._of_others.isdisjoint(meaningful(words))
-        names = self._asked.mentions_task(words, only_new=not self._tasks_called)
-        is_of_tasks = names or tells_plans(words) or not is_english(words)
+        is_of_tasks = self.asked.mentions_task(words) or tells_plans(words) or not is_english(words)
         return is_told and not is_of_tasks
 
     @property
     def _adds_words(self) -> bool:
         """Whether the user wants words of the model's own beside what a task tool says: a joke, or advice on a list."""
-        return self._asked.wants_invention or (self._asked.wants_advice and not self._tasks_acted)
+        return self.asked.wants_invention or (self.asked.wants_advice and not self._tasks_acted)
 
     def _is_added(self, words: str) -> bool:
         if _ECHO.fullmatch(words):
             return False
-        if not self._asked.wants_invention:
-            return is_advice(words, self._asked.titles, are_dated=self._asked.are_dated)
-        is_of_task = self._asked.names_task(words) and tells_event(words)
+        if not self.asked.wants_invention:
+            return is_advice(words, self.asked.titles, are_dated=self.asked.are_dated)
+        is_of_task = self.asked.names_task(words) and tells_event(words)
         return not (is_of_task or tells_deed(words) or tells_plans(words))
 
     def _offer(self, separator: str, words: str) -> None:
