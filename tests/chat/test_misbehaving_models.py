@@ -1029,3 +1029,24 @@ async def test_ten_actions_on_long_titles_are_all_told(database: Database) -> No
     assert [result.response.count(verb) for verb in ("completed '", "updated '", "added '")] == [2, 2, 3]
     assert "I couldn't find a task about 'nothing of the kind' in your list." in result.response
     assert result.response.endswith("Reply 'yes delete' to confirm.")
+
+
+@pytest.mark.requirement("004-C-DELETE", "CHAT-TRUTH")
+async def test_a_task_that_was_renamed_after_the_question_is_asked_about_by_its_new_name(
+    database: Database,
+) -> None:
+    turn = calls(
+        call("delete_task", task="pay rent"),
+        call("update_task", task="pay rent", title="feed cat"),
+        call("update_task", task="ficus", title="pay rent"),
+    )
+    script: list[Any] = [turn, reply("x"), call("delete_task", task="feed cat"), reply("x")]
+    parlour = Parlour(database, client=ScriptedClient(script))
+    parlour.add("pay rent", "ficus")
+
+    await parlour.say("delete the rent")
+    asked = await parlour.say("yes delete")
+    await parlour.aclose()
+
+    assert asked.response == "Do you really want to delete 'feed cat'? Reply 'yes delete' to confirm."
+    assert sorted(parlour.titles()) == ["feed cat", "pay rent"]

@@ -139,7 +139,7 @@ def _delete(session: TaskSession, given: OneTask) -> dict[str, Any]:
     titles = [task.title for task in tasks]
     session.require_confirmation(
         DELETE,
-        ids_of(tasks),
+        sorted([task.id or 0, task.title] for task in tasks),  # one with another name was not asked about
         phrases.CONFIRM_DELETE,
         phrases.confirm_delete(*titles),
         f"Delete {phrases.counted(len(tasks))}"
